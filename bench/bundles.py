@@ -15,8 +15,7 @@ from bench.platform import Platform
 from bench.rounds import Rounds
 from cli.convert.bundle_file import BundleFile
 from cli.convert.report import Report
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from runtime.ids import new_id
 
 RECORDS = 100_000

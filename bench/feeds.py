@@ -26,7 +26,7 @@ from bench.platform import Platform
 from bench.rounds import Rounds
 from runtime.database import Database
 from runtime.development_issuer import ensure_issuer
-from runtime.notifier import Notifier
+from runtime.postgresql.notifier import Notifier
 
 CLIENTS = 500
 IDLE = 1_000

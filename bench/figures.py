@@ -11,7 +11,7 @@ from rich.table import Table
 from temporalio.client import Client
 
 from bench.platform import Platform
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 
 def quantile(values: Sequence[float], share: float) -> float:

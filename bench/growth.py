@@ -14,9 +14,9 @@ from bench.platform import Platform
 from bench.processor import processor_time
 from bench.rounds import say
 from models.automation.run_statistics.sums import settle_runs
-from models.workspace.usage.totals import settle_totals
+from models.workspace.usage import settle_totals
 from runtime.database import Database
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 SMALL = 2_000
 SIZES = (10_000, 100_000, 1_000_000)

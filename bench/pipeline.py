@@ -18,7 +18,7 @@ from bench.plain_app import plain_app
 from bench.platform import Platform
 from bench.rounds import Rounds
 from cli.supervisor.state import StateDir
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 
 _JSON = (b"content-type", b"application/json")
 

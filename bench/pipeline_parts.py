@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 
 from api.kernel.dispatch import Dispatch
-from api.kernel.multipart import FileForm, form_boundary
+from api.kernel.uploads import FileForm, form_boundary
 from api.routers import ROUTERS
 from bench.figures import Figure
 from bench.rounds import Rounds

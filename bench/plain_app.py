@@ -12,16 +12,15 @@ from uuid import UUID
 from fastapi import Depends, FastAPI, Header, HTTPException
 
 from api.kernel.authentication import Caller, authenticate
-from api.kernel.credentials import KeyToken
-from api.kernel.operation_document import Data
-from api.kernel.resources import RESOURCES
+from api.kernel.authorization import RESOURCES
 from api.kernel.services import Services
+from api.kernel.sessions import KeyToken
+from api.reference.openapi import Data
 from api.routers.service import Health
 from models.content.items import queries
 from models.content.items.shapes import ItemDetail
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level, Scope
-from models.workspace.targets.commands import items as commands
+from models.core.access.rules import Actor, Level, Scope, level_on
+from models.workspace.targets import items as commands
 from models.workspace.targets.shapes import CreateItem, PlacedTarget
 from runtime.database import UnitOfWork
 

@@ -20,7 +20,7 @@ from bench.platform import Platform
 from bench.rounds import Rounds
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
-from models.data.records.rules.query.query import read_query
+from models.data.records.rules.query.plan import read_query
 from models.data.records.rules.query.routes import Route, pages
 from models.data.records.shapes import RecordQuery
 from runtime.clock import utc_now

@@ -17,7 +17,7 @@ from bench.copies import CopyFloor
 from bench.figures import Figure
 from bench.platform import Platform
 from bench.rounds import Rounds
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 ROWS = 50_000
 CANCELLED_ROWS = 200_000

@@ -13,8 +13,7 @@ import psutil
 from bench.figures import Figure
 from bench.platform import connected, launched
 from bench.rounds import Rounds
-from cli.supervisor.files import read_object
-from cli.supervisor.state import StateDir
+from cli.supervisor.state import StateDir, read_object
 
 SECONDS = {"the supervisor": 8.0, "everything": 8.0, "the API": 5.0}
 """What is promised on two cores that nobody else uses."""

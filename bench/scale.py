@@ -19,9 +19,8 @@ from bench.processor import processor_time
 from bench.rounds import Rounds, say
 from bench.runs import in_parallel, rate
 from bench.webhooks import call_hook, publish_hook
-from cli.supervisor.ports import choose_port
 from cli.supervisor.postgres import EmbeddedPostgres
-from cli.supervisor.state import StateDir
+from cli.supervisor.state import StateDir, choose_port
 
 STEPS = ((1, 1), (2, 1), (3, 1), (3, 2))
 """Workers, and API processes."""

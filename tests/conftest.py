@@ -11,13 +11,13 @@ import pytest_asyncio
 from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 
-import runtime.bounded_processes
-from cli.supervisor.ports import choose_port
+import runtime.processes.bounded_processes
+from cli.supervisor.state import choose_port
 from models.registrations import register_models
+from runtime.configuration.sections import ProviderSettings
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
-from runtime.provider_settings import ProviderSettings
-from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.endpoint import Serve, serving
@@ -40,7 +40,7 @@ def pytest_configure() -> None:
     """Register the models, and set what holds for all tests of a process."""
     register_models()
     # What is meant to run into its limit does so after a quarter of its time.
-    runtime.bounded_processes.SECONDS = 0.5
+    runtime.processes.bounded_processes.SECONDS = 0.5
     # Temporal looks for garbage four times less often, and takes that much more memory.
     os.environ.setdefault("GOGC", "400")
     # Its threads look for work in vain on cores that the test processes keep busy.
@@ -144,7 +144,7 @@ def keys(settings: Settings) -> KeyRing:
 @pytest_asyncio.fixture(scope="session")
 async def _app(settings: Settings, _watched_database: WatchedDatabase) -> AsyncIterator[FastAPI]:
     from api.app import create_app  # noqa: PLC0415  # tests below the API need none of it
-    from api.kernel.connection_shares import ConnectionShares  # noqa: PLC0415
+    from api.kernel.limits import ConnectionShares  # noqa: PLC0415
 
     app = create_app(settings, database=_watched_database, background=())
     # Many calls of one caller take long where many tests share a processor.

@@ -12,7 +12,7 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from temporalio.worker._workflow import _InterruptDeadlockError
 
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
 from tests.support.client import Contract
 from tests.support.forked import forked
 from tests.support.watched import WatchedDatabase

@@ -1,17 +1,26 @@
-"""The sign-in of a request through a connection of its workspace."""
+"""Requests through a connection of a workspace: their sign-in, and notes of how they went."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+import psycopg
+import structlog
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
 from models.core.base import Id
-from models.sources.connections.configs import HttpConnection
-from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import Connected, open_connection
+from models.sources.connections.providers import HttpConnection, ProviderName
+from models.sources.connections.queries import (
+    Connected,
+    note_failure,
+    note_success,
+    open_connection,
+)
 from runtime.crypto import KeyRing, UnreadableError
-from runtime.outbound.authentication import AuthScheme, authentication
-from runtime.outbound.turns import call_through
-from runtime.outbound.urls import parse_url, same_origin
-from runtime.work import Work
+from runtime.database import Database, Work
+from runtime.outbound.client import call_through
+from runtime.outbound.messages import AuthScheme, authentication, parse_url, same_origin
 
 
 class ConnectionUseError(Exception):
@@ -72,3 +81,43 @@ async def sign_in(
     if config.username is not None:
         secret = f"{config.username}:{secret}"
     return SignIn(config.auth, secret, config.header_name)
+
+
+log = structlog.get_logger()
+
+Reason = Callable[[Exception], str | None]
+"""Gives why a call failed; None for what says nothing of the connection."""
+
+
+@asynccontextmanager
+async def noted_call(
+    database: Database, workspace_id: Id, connection_id: Id | None, reason: Reason
+) -> AsyncIterator[None]:
+    """Note how the calls of the block went, in a transaction of its own; without an id nothing.
+
+    A call that was cut off from outside is not noted.
+    """
+    try:
+        yield
+    except Exception as error:
+        message = reason(error)
+        if connection_id is not None and message is not None:
+            await _note(database, workspace_id, connection_id, message)
+        raise
+    if connection_id is not None:
+        await _note(database, workspace_id, connection_id, None)
+
+
+async def _note(
+    database: Database, workspace_id: Id, connection_id: Id, message: str | None
+) -> None:
+    """Note a failure, or a success; the call itself does not depend on it."""
+    try:
+        if message is None:
+            async with database.statement() as single:
+                await note_success(single, workspace_id, connection_id)
+        else:
+            async with database.transaction() as work:
+                await note_failure(work, workspace_id, connection_id, message)
+    except (psycopg.Error, DBAPIError, PoolTimeoutError):
+        log.warning("the health of a connection could not be noted", exc_info=True)

@@ -1,7 +1,9 @@
-"""Repetition after an error: one rule for every activity (ADR 0066, ADR 0129)."""
+"""Repetition after an error, and while the database is away (ADR 0066, ADR 0129)."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import psycopg
 import pydantic
@@ -14,9 +16,10 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from typing_extensions import override
 
 from models.core.problems import sentence
-from models.data.fields.locks import DatabaseBusyError
+from models.data.fields.commands import DatabaseBusyError
 from runtime.errors import InternalError, ValidationError
-from runtime.failure_converter import message_of
+from runtime.postgresql.sessions import is_disk_full
+from runtime.temporal.executions import message_of_failure
 
 log = structlog.get_logger()
 
@@ -167,5 +170,32 @@ class _Final(ActivityInboundInterceptor):
             # Its text stays in the log, for it may quote anything (promise I8).
             log.exception("an activity is not done again", attempt=attempt)
             raise ApplicationError(
-                message_of(error), type=type(error).__name__, non_retryable=True
+                message_of_failure(error), type=type(error).__name__, non_retryable=True
             ) from error
+
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+"""Seconds between two tries."""
+
+_Result = TypeVar("_Result")
+
+
+async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Repeat idempotent work until the database is there (ADR 0005).
+
+    The timeout of the activity limits it. Raises whatever else the work raises.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await work()
+        except Exception as error:
+            if not is_away(error):
+                raise
+            if is_disk_full(error):
+                log.error("the disk of the database is full")  # noqa: TRY400  # nothing else to tell
+            else:
+                log.warning("the database is away", reason=type(error).__name__)
+        await asyncio.sleep(pause)
+        pause = min(LONGEST_PAUSE, pause * 2)

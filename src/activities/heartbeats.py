@@ -1,10 +1,14 @@
-"""Heartbeats beside whatever an activity is doing."""
+"""Signs of life beside long work: of an activity to Temporal, of a transaction to PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from sqlalchemy import literal, select
 from temporalio import activity
+
+from runtime.database import UnitOfWork
 
 HEARTBEAT_SECONDS = 1.0
 """A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
@@ -36,3 +40,22 @@ async def heartbeats(
         task.cancel()
         # A beat that could not be sent is missed by the server, which acts on it.
         task.add_done_callback(lambda beats: beats.cancelled() or beats.exception())
+
+
+PAUSE = 10.0
+"""Seconds between signs of life to the database, which ends idle transactions after 60."""
+
+T = TypeVar("T")
+
+
+async def keep_open(work: UnitOfWork, doing: Awaitable[T]) -> T:
+    """Do something long that asks nothing of the database, and keep the transaction."""
+    task = asyncio.ensure_future(doing)
+    try:
+        while not (await asyncio.wait({task}, timeout=PAUSE))[0]:
+            await work.scalar(select(literal(1)))
+        return task.result()
+    finally:
+        task.cancel()
+        # A transaction that is lost meanwhile is what is wrong, whatever becomes of the task.
+        await asyncio.gather(task, return_exceptions=True)

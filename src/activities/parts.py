@@ -7,31 +7,26 @@ from functools import cached_property
 
 from temporalio.client import Client
 
-from activities.authorizations.token_endpoint import TokenEndpoints
-from activities.authorizations.tokens import Tokens
-from activities.automation_runs.graphs import GraphCache
-from activities.automation_runs.nodes.effects import effects_by_kind
+from activities.authorizations import TokenEndpoints, Tokens
+from activities.automation_runs.nodes.effects import Secrecy, effects_by_kind
 from activities.automation_runs.nodes.invocation import Effect, Transaction
-from activities.automation_runs.nodes.notify import notify_members
-from activities.automation_runs.nodes.records import RecordNodes
-from activities.automation_runs.nodes.secrecy import Secrecy
-from activities.automation_runs.runs import RunCache
-from activities.deliveries.push.messages import Pusher
+from activities.automation_runs.nodes.writes import RecordNodes, notify_members
+from activities.automation_runs.runs import GraphCache, RunCache
+from activities.deliveries.push import Pusher
 from activities.language_model.asking import LanguageModel
 from activities.outbox.run_starts import RunStarts
 from activities.providers.adapters import adapters_of
-from activities.providers.calls import Providers
-from activities.providers.resource_reader import ProviderResources
+from activities.providers.calls import ProviderResources, Providers
 from activities.sources.fetchers import Fetchers
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.messages.push_devices.rules import PushProvider
+from models.messages.push_devices import PushProvider
+from runtime.configuration.sections import ProviderSettings
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
-from runtime.provider_settings import ProviderSettings
-from runtime.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,10 @@ from typing_extensions import override
 from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
 from activities.turns import turn
 from models.core.base import Id
-from models.core.lifecycle import suspects
+from models.core.lifecycle import lost_workers
 from runtime.database import Database
-from runtime.exit_codes import end_of, ended_by_itself
 from runtime.ids import parse_id
+from runtime.processes.exit_codes import end_of, ended_by_itself
 
 log = structlog.get_logger()
 
@@ -47,9 +47,8 @@ class QuarantineDeathError(Exception):
     def reason(self) -> str:
         """The error in the row of the work."""
         end = end_of(self.code)
-        return (
-            f"{self.step} ended {suspects.MOST_LOST} workers, and then a process of its own: {end}."
-        )
+        workers = lost_workers.MOST_LOST
+        return f"{self.step} ended {workers} workers, and then a process of its own: {end}."
 
 
 class Quarantine(Protocol):
@@ -90,10 +89,12 @@ class Suspects:
         if guilty and predecessor is not None:
             log.error("the worker before this one died of itself", end=end_of(predecessor))
         async with self._database.transaction() as work:
-            await suspects.settle(work, self._host, guilty=guilty)
+            await lost_workers.settle_suspects(work, self._host, guilty=guilty)
             if guilty:
-                await suspects.suspect(work, [(each.kind, each.rows()) for each in families])
-            self._known = await suspects.suspected(work)
+                await lost_workers.suspect_work(
+                    work, [(each.kind, each.rows()) for each in families]
+                )
+            self._known = await lost_workers.suspected_work(work)
 
     async def run(self) -> None:
         """Learn for ever of what other processes suspect."""
@@ -103,7 +104,7 @@ class Suspects:
                 await self._report()
             try:
                 async with self._database.statement() as work:
-                    self._known = await suspects.suspected(work)
+                    self._known = await lost_workers.suspected_work(work)
             except Exception:  # noqa: BLE001  # the database is away: its users say so
                 log.warning("suspects could not be read")
 
@@ -117,7 +118,7 @@ class Suspects:
             async with turn(self._turn, "Other work that is suspected begins."):
                 async with self._database.transaction() as work:
                     holder = f"{self._host}:{os.getpid()}"
-                    trusted = await suspects.begin_alone(work, work_id, holder)
+                    trusted = await lost_workers.begin_alone(work, work_id, holder)
                 if trusted:
                     executing = asyncio.ensure_future(here.execute_activity(call))
                     await self._watch(work_id, executing)
@@ -142,7 +143,7 @@ class Suspects:
         try:
             async with self._database.transaction() as work:
                 for work_id in reported:
-                    await suspects.report(work, work_id)
+                    await lost_workers.report_alive(work, work_id)
         except Exception:  # noqa: BLE001  # the database is away: its users say so
             log.warning("suspects could not be cleared")
         else:
@@ -171,7 +172,7 @@ class Suspects:
         if row is not None:
             await family.close(self._context, row, AbnormalEnd(EndKind.FAILED, reason))
         async with self._database.transaction() as work:
-            await suspects.clear(work, work_id)
+            await lost_workers.clear_suspicion(work, work_id)
         self._known = {id_: known for id_, known in self._known.items() if id_ != work_id}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from models.core.base import JsonObject
-from models.messages.webhook_signing.rules import signed_headers
+from models.messages.webhook_signing import signed_headers
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse

@@ -1,6 +1,7 @@
-"""Makes the ASGI application; `workspace api` serves it, and tests call it."""
+"""Makes the ASGI application that `workspace api` serves, and the text of `openapi.json`."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -9,29 +10,32 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Lifespan
 from typing_extensions import override
 
-from api.kernel.connection_shares import ConnectionShares
+from api.kernel.authorization import RESOURCES
 from api.kernel.dispatch import Dispatch
-from api.kernel.identity_provider import IdentityProvider
-from api.kernel.middleware import RequestContext
-from api.kernel.openapi import TITLE, VERSION
-from api.kernel.overdue_alerts import overdue_alerts
-from api.kernel.rate_limits import RateLimits
-from api.kernel.request_log import RequestLogWriter
-from api.kernel.resources import RESOURCES
+from api.kernel.limits import ConnectionShares, RateLimits
+from api.kernel.responses import RequestContext
 from api.kernel.routing import Route, Router
-from api.kernel.services import Background, Services, feeds, notifications, secret_keys
-from api.kernel.sessions import SessionVerifier
-from api.pages.documentation import Documentation
-from api.realtime.opening import serve_socket
+from api.kernel.services import (
+    Background,
+    RequestLogWriter,
+    Services,
+    feeds,
+    notifications,
+    overdue_alerts,
+    secret_keys,
+)
+from api.kernel.sessions import IdentityProvider, SessionVerifier
+from api.realtime.sockets import serve_socket
 from api.reference.document import openapi_document
+from api.reference.documentation import Documentation
+from api.reference.openapi import TITLE, VERSION
 from api.routers import ROUTERS
 from models.registrations import register_models
+from runtime.configuration.resources import platform_database, platform_policy
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
-from runtime.platform_database import platform_database
-from runtime.platform_policy import platform_policy
-from runtime.settings import Settings
 
 
 class WorkspaceApi(FastAPI):
@@ -145,6 +149,12 @@ def _check_resources(routes: Sequence[Route]) -> None:
             continue
         if access.resource not in RESOURCES or access.parameter not in route.operation.ids:
             raise RuntimeError(
-                f"{route.path}: resource {access.resource} needs a line in api.kernel.resources"
+                f"{route.path}: resource {access.resource} needs a line in api.kernel.authorization"
                 f" and the path parameter {access.parameter}."
             )
+
+
+def openapi_text() -> str:
+    """The OpenAPI document, ready to be written to `openapi.json`."""
+    document = openapi_document([route for router in ROUTERS for route in router.routes])
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

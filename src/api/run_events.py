@@ -1,4 +1,4 @@
-"""The events of one run's stream, which the page of a run follows.
+"""The stream of events that the page of a run follows, and the links in a run's `metadata`.
 
 The run is read again and again, and what changed is sent. What a run is, its watch knows.
 """
@@ -12,19 +12,37 @@ from fastapi.sse import format_sse_event
 
 from api.kernel.responses import as_refusal
 from api.kernel.services import Services
+from models.automation import run_overviews
 from models.automation.automation_runs.rules import OPEN_RUN
-from models.automation.run_overviews import queries
-from models.automation.run_overviews.loops import loops_of
-from models.automation.run_overviews.shapes import NodeProgress, RunChange, RunState
-from models.core.base import Id, Shape
+from models.automation.automation_runs.shapes import AutomationRunShape
+from models.automation.run_overviews import NodeProgress, RunChange, RunState, loops_of
+from models.core.base import Id, JsonObject, Shape
+from models.core.page_addresses import run_page
 from models.sources.data_source_runs.overviews import state
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_SOURCE_RUN
 from models.sources.data_source_runs.shapes import SourceRunState
 from models.workspace.legacy_imports.queries import get_run as get_legacy_import
 from models.workspace.legacy_imports.rules import RUN_LIFECYCLE as LEGACY_IMPORT_LIFECYCLE
 from models.workspace.legacy_imports.shapes import LegacyImport
+from runtime.configuration.settings import Settings
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.temporal.families import temporal_ui_url
+
+
+def temporal_link(settings: Settings, workflow_id: str) -> JsonObject:
+    """The newest execution of a workflow id, and where the Temporal UI shows it if there is one."""
+    if settings.temporal_ui_url is None:
+        return {"workflowId": workflow_id}
+    url = temporal_ui_url(settings.temporal_ui_url, settings.temporal_namespace, workflow_id)
+    return {"workflowId": workflow_id, "uiUrl": url}
+
+
+def add_links(settings: Settings, run: AutomationRunShape) -> None:
+    """Add both to the metadata of an automation run."""
+    run.metadata["temporal"] = temporal_link(settings, run.metadata["temporalWorkflowId"])
+    run.metadata["pageUrl"] = run_page(run.id)
+
 
 POLL_SECONDS = 0.25
 PAUSE_PER_READ = 10
@@ -63,7 +81,7 @@ class AutomationRunWatch:
     async def change(self, work: UnitOfWork) -> RunChange | None:
         if self._loops is None:
             self._loops = await loops_of(work, self._workspace_id, self._run_id)
-        now = await queries.state(work, self._workspace_id, self._run_id, self._loops)
+        now = await run_overviews.state(work, self._workspace_id, self._run_id, self._loops)
         if now is None:
             raise NotFoundError("run")
         self.over = now.run.status not in OPEN_RUN

@@ -5,9 +5,8 @@ from typing import Any, Self
 
 import httpx2
 
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object
-from cli.supervisor.state import StateDir
+from cli.console import StartError
+from cli.supervisor.state import StateDir, read_object
 
 Json = dict[str, Any]
 

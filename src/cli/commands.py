@@ -1,29 +1,23 @@
-"""The commands of `workspace`."""
+"""The commands of `workspace`; those that only print a text stand here."""
+
+import json
+from typing import Annotated
 
 import typer
 
-from cli.api import api
-from cli.client.completion import completion
-from cli.client.incidents_commands import incidents
-from cli.client.profile_commands import profile
-from cli.client.runs_commands import runs
+from cli.client.import_commands import import_file, refresh
+from cli.client.incident_commands import incidents
+from cli.client.legacy_import_commands import legacy_import
+from cli.client.profiles import profile
+from cli.client.run_commands import runs
 from cli.convert.command import convert
-from cli.demo.command import demo
 from cli.deploy.command import deploy
-from cli.doctor.command import doctor
-from cli.history import history
-from cli.legacy_imports.command import legacy_import
-from cli.migrate import migrate
-from cli.openapi import bundle_schema, openapi
+from cli.doctor import doctor
+from cli.processes import api, demo, migrate, up, worker
 from cli.quarantine.command import quarantine
-from cli.replay.command import replay
-from cli.rows.importing import import_file
-from cli.rows.refresh import refresh
+from cli.replay.command import history, replay
 from cli.secret_keys import rotate_secret
-from cli.session import session
-from cli.sign_in import sign_in
-from cli.up import up
-from cli.worker import worker
+from cli.sign_in import session, sign_in
 
 app = typer.Typer(
     name="workspace",
@@ -32,6 +26,15 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def openapi() -> None:
+    """Print the OpenAPI document of this build as JSON; it needs neither database nor settings."""
+    from api.app import openapi_text
+
+    typer.echo(openapi_text(), nl=False)
+
+
 for command in (
     up,
     api,
@@ -48,6 +51,8 @@ for command in (
     convert,
 ):
     app.command()(command)
+
+
 app.command("sign-in")(sign_in)
 app.command("rotate-secret")(rotate_secret)
 app.command("import")(import_file)
@@ -56,5 +61,33 @@ app.add_typer(deploy)
 app.add_typer(profile)
 app.add_typer(runs)
 app.add_typer(incidents)
+
+_SHELLS = ("bash", "zsh", "fish")
+
+COMPLETES = "_WORKSPACE_COMPLETE"
+"""The variable by which the script asks what may follow."""
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
+) -> None:
+    """Print the completion of a shell, which its start file evaluates."""
+    from typer._completion_shared import get_completion_script
+
+    if shell not in _SHELLS:
+        raise typer.BadParameter(f"{shell!r} is none of {', '.join(_SHELLS)}.")
+    words = {"prog_name": "workspace", "complete_var": COMPLETES, "shell": shell}
+    typer.echo(get_completion_script(**words))
+
+
 app.command()(completion)
+
+
+def bundle_schema() -> None:
+    """Print the JSON Schema of bundles; it needs neither database nor settings."""
+    from models.workspace.bundles.lines import bundle_schema as schema
+
+    typer.echo(json.dumps(schema(), indent=2))
+
+
 app.command("bundle-schema")(bundle_schema)

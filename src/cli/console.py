@@ -1,13 +1,28 @@
-"""The console of all commands, and the form in which they show errors."""
+"""The console of all commands: what they say, how they show errors and progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from cli.supervisor.errors import StartError
-from runtime.settings import SettingsError
+from runtime.configuration.settings import SettingsError
+
+
+class StartError(Exception):
+    """The message says what is wrong and what to do."""
+
+    retryable = False
+
+
+def missing_extra(part: str, extra: str, otherwise: str = "") -> StartError:
+    """The error for a part that comes with an extra of our package, and how to install it."""
+    return StartError(
+        f"{part} is not installed. It comes with the extra `{extra}`: run"
+        f" `uv tool install --force 'workspace-platform[{extra}]'`, with the path of the wheel in"
+        f" place of the name if you have a wheel{otherwise}."
+    )
 
 
 @contextmanager
@@ -38,3 +53,37 @@ def say(console: Console, text: str) -> None:
 def complain(text: str) -> None:
     """Say to standard error what is wrong."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True, style="red")
+
+
+class ProgressBars(Progress):
+    """A bar for each part of some work; without a terminal, a line for each new text of a part."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(
+            TextColumn("{task.description}", justify="left", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[text]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._bars: dict[str, TaskID] = {}
+        self._lines: dict[str, str] = {}
+
+    def show(
+        self, key: str, label: str, text: str, count: int | None = None, total: int | None = None
+    ) -> None:
+        if not self.disable:
+            if key not in self._bars:
+                self._bars[key] = self.add_task(label, total=total, text=text)
+            self.update(self._bars[key], text=text, total=total, completed=count)
+        elif self._lines.get(key) != text:
+            say(self.console, f"{label}: {text}")
+            self._lines[key] = text
+
+    def clear(self) -> None:
+        for bar in self._bars.values():
+            self.remove_task(bar)
+        self._bars.clear()
+        self._lines.clear()

@@ -18,12 +18,11 @@ def main() -> None:
     """
     # Looking for cycles among what is being imported takes a seventh of the time.
     gc.disable()
-    from runtime import process_output
+    from runtime.observability import process_output
 
     if sys.argv[1:2] in _LOGGING and "--help" not in sys.argv:
         process_output.take_over()
-    from cli.client.completion import COMPLETES
-    from cli.commands import app
+    from cli.commands import COMPLETES, app
 
     gc.enable()
     if COMPLETES in os.environ:

@@ -12,7 +12,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from runtime.families import Queue
+from runtime.temporal.families import Queue
 
 log = structlog.get_logger()
 

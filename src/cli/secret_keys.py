@@ -13,15 +13,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from cli.console import aside, reported, say, terminal
-from cli.supervisor.errors import StartError
-from runtime.settings import Settings
+from cli.console import StartError, aside, reported, say, terminal
+from runtime.configuration.settings import Settings
 
 if TYPE_CHECKING:
-    from models.core.secret_keys.queries import KnownKey
-    from models.core.secret_keys.rotation import Outdated
-    from models.people.credentials.queries import OutdatedKey
-    from models.workspace.share_links.queries.links import OutdatedLink
+    from models.core.secret_keys import KnownKey, Outdated
+    from models.people.credentials import OutdatedKey
+    from models.workspace.share_links.links import OutdatedLink
     from runtime.crypto import KeyRing
     from runtime.database import Database
 
@@ -61,8 +59,7 @@ async def _register(database: "Database", keys: "KeyRing") -> None:
     from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
     import models.tables  # noqa: F401  # every table with sealed values
-    from models.core.secret_keys.commands import register_keys
-    from models.core.secret_keys.rules import WrongSecretKeyError
+    from models.core.secret_keys import WrongSecretKeyError, register_keys
 
     try:
         async with database.transaction() as work:
@@ -94,7 +91,7 @@ def rotate_secret(
 
     May be stopped and repeated at any time. Exits with 1 while something is under an older key.
     """
-    from cli.doctor.command import settings_of
+    from cli.doctor import settings_of
 
     with reported():
         if check and forget_lost:
@@ -133,12 +130,10 @@ class Standing:
 
 async def standing(database: "Database", keys: "KeyRing") -> Standing:
     """Look what is not under the current key. Raises WrongSecretKeyError and StartError."""
-    from models.core.secret_keys.queries import known_keys
-    from models.core.secret_keys.rotation import outdated_values
-    from models.core.secret_keys.rules import check_keys
-    from models.people.credentials.queries import outdated_keys
-    from models.people.invitations.queries import open_invitations
-    from models.workspace.share_links.queries.links import outdated_links
+    from models.core.secret_keys import check_keys, known_keys, outdated_values
+    from models.people.credentials import outdated_keys
+    from models.people.invitations import open_invitations
+    from models.workspace.share_links.links import outdated_links
 
     async with database.transaction() as work:
         recorded = await known_keys(work)
@@ -168,9 +163,12 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
     from sqlalchemy.exc import DBAPIError
 
     import models.tables  # noqa: F401  # every table with sealed values
-    from models.core.secret_keys.commands import forget_lost_keys, promote_key
-    from models.core.secret_keys.rotation import rotate_values
-    from models.core.secret_keys.rules import WrongSecretKeyError
+    from models.core.secret_keys import (
+        WrongSecretKeyError,
+        forget_lost_keys,
+        promote_key,
+        rotate_values,
+    )
 
     keys = _keys(settings)
     try:

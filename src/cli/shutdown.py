@@ -1,7 +1,8 @@
-"""The stop of the platform's processes: the time they have, and the tasks they end."""
+"""Bounds of the platform's processes: the time and the tasks of a stop, and their memory."""
 
 import asyncio
 import os
+import resource
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -54,3 +55,13 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
                         task.cancel()
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+def bound_memory(limit: int) -> None:
+    """Let an allocation past `limit` bytes fail instead of taking the machine down.
+
+    CEL bounds the steps of an expression, not the size of its values: one that multiplies texts
+    then fails its own node or formula with a MemoryError. 0 sets no limit.
+    """
+    if limit:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))

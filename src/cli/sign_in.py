@@ -1,15 +1,14 @@
-"""`workspace sign-in`: a link that signs a person in to the console, once."""
+"""`workspace sign-in` and `workspace session`: a link to the console, a token for the API."""
 
 import asyncio
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cli.console import reported
-from cli.session import address
-from cli.supervisor.errors import StartError
+from cli.console import StartError, reported
 from cli.supervisor.state import StateDir
 
 if TYPE_CHECKING:
@@ -23,6 +22,13 @@ class _Place(NamedTuple):
     console_url: str
     database_url: str
     owner: tuple[str, str | None] | None
+
+
+def address(text: str | None) -> str | None:
+    """An e-mail address as it was given. Raises BadParameter for another text."""
+    if text is not None and not _ADDRESS.fullmatch(text):
+        raise typer.BadParameter(f"{text!r} is no e-mail address, such as ada@example.com.")
+    return text
 
 
 def sign_in(
@@ -55,7 +61,7 @@ def sign_in(
 def _place(state_dir: Path) -> _Place:
     """The platform of the state directory, or the one that the environment names."""
     from cli.supervisor.development import EMAIL, NAME
-    from cli.supervisor.files import read_object
+    from cli.supervisor.state import read_object
 
     connection = read_object(StateDir(state_dir).connection)
     database_url = str(connection.get("databaseUrl") or os.environ.get("DATABASE_URL") or "")
@@ -73,11 +79,11 @@ def _place(state_dir: Path) -> _Place:
 
 
 async def _link(database_url: str, email: str, name: str | None, new_workspace: str | None) -> str:
-    from models.people.browser_sessions.commands import make_sign_in_link
-    from models.people.credentials.queries import session_user
-    from models.people.users.commands import sync_profile
+    from models.people.browser_sessions import make_sign_in_link
+    from models.people.credentials import session_user
+    from models.people.users import sync_profile
+    from runtime.configuration.sections import DEVELOPMENT_ISSUER
     from runtime.database import Database
-    from runtime.identity_settings import DEVELOPMENT_ISSUER
 
     database = Database(database_url, pool_size=1, application="workspace-sign-in")
     try:
@@ -105,8 +111,7 @@ async def _make_workspace(work: "UnitOfWork", user_id: "Id", name: str) -> None:
     from pydantic import ValidationError
 
     from models.core.access.rules import Principal, PrincipalType
-    from models.people.workspaces.commands import create_workspace
-    from models.people.workspaces.shapes import CreateWorkspace
+    from models.people.workspaces import CreateWorkspace, create_workspace
 
     try:
         body = CreateWorkspace(name=name)
@@ -114,3 +119,27 @@ async def _make_workspace(work: "UnitOfWork", user_id: "Id", name: str) -> None:
         raise StartError(f"--new-workspace: {error.errors()[0]['msg']}.") from None
     principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
     await create_workspace(work, principal, body)
+
+
+_ADDRESS = re.compile(r"[^@\s<>()\",;:\\]{1,64}@[^@\s<>()\",;:\\]{1,189}")
+"""A mailbox at a host; the host may be a name without a dot, as of the first owner's address."""
+
+
+def session(
+    email: Annotated[str, typer.Argument(callback=address, help="E-mail address of the person.")],
+    state_dir: Annotated[
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
+    ] = Path(".state"),
+    name: Annotated[str | None, typer.Option(help="Name of the person.")] = None,
+) -> None:
+    """Print a development session token, valid for 30 days."""
+    from runtime.development_issuer import ensure_issuer, is_issuer
+
+    with reported():
+        if not is_issuer(state_dir):
+            raise StartError(
+                f"{state_dir.absolute()} has no key for sessions: name the --state-dir that"
+                " `workspace up` runs on. Where WORKSPACE_OIDC_ISSUER is set, sessions are that"
+                " provider's."
+            )
+        typer.echo(ensure_issuer(state_dir.absolute()).mint(email, name))

@@ -6,16 +6,15 @@ from datetime import timedelta
 
 import structlog
 
-from activities.deliveries.push.providers import pushers_of
+from activities.deliveries.push import pushers_of
 from activities.parts import Parts, Periods
+from runtime.configuration.resources import platform_database, platform_policy
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
-from runtime.platform_database import platform_database
-from runtime.platform_policy import platform_policy
-from runtime.settings import Settings
-from runtime.temporal_client import connect
+from runtime.temporal.client import connect
 
 log = structlog.get_logger()
 

@@ -1,40 +1,71 @@
-"""A worker process: Temporal workers for the chosen queues, the relay, and the schedules."""
+"""A worker process: Temporal workers for its queues, the relay, the schedules, its metrics.
+
+Temporal hands an activity over with the answer to the workflow task that schedules it, where both
+have one queue and the worker a free slot. On a queue of its own it costs another write and a poll.
+What is handed over comes without its priority, which therefore stands in a header.
+"""
 
 import asyncio
 import contextlib
+import os
 import signal
+import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 
+import psycopg
 import structlog
-from temporalio.worker import Interceptor, Worker
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from temporalio import workflow
+from temporalio.worker import (
+    Interceptor,
+    StartActivityInput,
+    Worker,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+from temporalio.workflow import ActivityHandle
+from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor
-from activities.deliveries.starter import DeliveryStarter
-from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
-from activities.maintenance.failure_grouping import FailureGrouping
-from activities.maintenance.pause_poller import PausePoller
-from activities.outbox.deliveries import ExecutionDeliveries
-from activities.outbox.relay import LIMITS, Relay
-from activities.outside_turns import OutsideTurnInterceptor, OutsideTurns
+from activities.outbox.relay import LIMITS, ExecutionDeliveries, Relay
 from activities.parts import Parts
-from activities.poller import DueLook, Loop
-from activities.schedules.schedules import Schedules
-from activities.slot_shares import SlotShareInterceptor
+from activities.pollers import (
+    DeliveryStarter,
+    Dispatcher,
+    DueLook,
+    FailureGrouping,
+    Loop,
+    PausePoller,
+    WebhookFanOut,
+)
+from activities.schedules import Schedules
 from activities.suspects import SuspectInterceptor, Suspects
-from activities.triggers.dispatcher import Dispatcher
-from cli.deploy.version import WorkerVersion, promote_at_start
-from cli.families.registry import PINNED, ROUTES, SCHEDULED, WORKFLOWS, registrations_of
-from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
-from cli.near_calls import NearCallInterceptor
+from activities.turns import OutsideTurnInterceptor, OutsideTurns, SlotShareInterceptor
+from cli.deploy.versioning import WorkerVersion, promote_at_start
+from cli.families.registry import (
+    MAINTENANCE_SCHEDULES,
+    PINNED,
+    ROUTES,
+    SCHEDULED,
+    WORKFLOWS,
+    ensure_schedule,
+    registrations_of,
+)
 from cli.polling import require_polling
-from cli.presence import report_presence
 from cli.quarantine.process import QuarantineProcess
 from cli.secret_keys import require_secret_key, watch_secret_key
 from cli.shutdown import (
@@ -44,15 +75,18 @@ from cli.shutdown import (
     cut_off_later,
     until_stopped,
 )
-from cli.worker_metrics import metrics_served, with_sdk_listener
 from cli.worker_parts import open_parts
 from models.registrations import register_models
-from runtime.bounded_processes import refuse_beyond
-from runtime.database import libpq_url
-from runtime.families import Family, Queue
-from runtime.notifier import CHANNEL, Notifier, listen
-from runtime.outbox import Intent
-from runtime.settings import Settings
+from models.workspace.system import BEAT_SECONDS, beat, leave
+from runtime.configuration.settings import Settings
+from runtime.database import Database, libpq_url
+from runtime.ids import new_id
+from runtime.observability.process_metrics import process_registry
+from runtime.postgresql.notifier import CHANNEL, Notifier, listen
+from runtime.processes.bounded_processes import refuse_beyond
+from runtime.temporal.executions import fairness_header_of
+from runtime.temporal.families import Family, Queue
+from runtime.temporal.outbox import Intent
 from workflows.runners import production_runner
 
 log = structlog.get_logger()
@@ -74,7 +108,9 @@ BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 HEARTBEAT = timedelta(seconds=HEARTBEAT_SECONDS)
 """A cancelled activity learns of it with its next heartbeat."""
-BEAT_SECONDS = 1.0
+
+LOOP_BEAT_SECONDS = 1.0
+
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
 _POLLERS = (Dispatcher, DeliveryStarter, PausePoller, WebhookFanOut, FailureGrouping)
@@ -331,7 +367,7 @@ async def _beat(heartbeat: Path | None) -> None:
         return
     while True:
         await asyncio.to_thread(heartbeat.touch)
-        await asyncio.sleep(BEAT_SECONDS)
+        await asyncio.sleep(LOOP_BEAT_SECONDS)
 
 
 def _cut_off_later(code: int) -> None:
@@ -340,3 +376,121 @@ def _cut_off_later(code: int) -> None:
     Who was asked to end did so in order, and is no loss that any work is blamed for.
     """
     cut_off_later(DRAIN_SECONDS, code)
+
+
+class NearCallInterceptor(Interceptor):
+    """Leaves what workflows put on `io` on their own queue; replays need not do the same."""
+
+    @override
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor]:
+        return _Inbound
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    @override
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_Outbound(outbound))
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    @override
+    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
+        if input.task_queue != Queue.IO:
+            return super().start_activity(input)
+        headers = {**input.headers, **fairness_header_of(workflow.info().priority)}
+        return super().start_activity(replace(input, task_queue=None, headers=headers))
+
+
+_AWAY = (psycopg.Error, DBAPIError, PoolTimeoutError)
+
+
+async def report_presence(database: Database, queues: Sequence[Queue]) -> None:
+    """Report it again and again, and the end of the process when this is cancelled."""
+    worker_id = new_id()
+    try:
+        while True:
+            try:
+                async with database.statement() as work:
+                    await beat(work, worker_id, socket.gethostname(), os.getpid(), queues)
+            except _AWAY:
+                log.warning("the worker could not say that it is there")
+            await asyncio.sleep(BEAT_SECONDS)
+    finally:
+        with contextlib.suppress(*_AWAY):
+            async with database.transaction() as work:
+                await leave(work, worker_id)
+
+
+LOOPBACK = "127.0.0.1"
+_SDK_SECONDS = 5
+
+
+def with_sdk_listener(settings: Settings) -> tuple[Settings, str | None]:
+    """An address at which the SDK serves its metrics to this process alone; none without metrics.
+
+    The settings name it as one of the platform's own, which no user's call reaches.
+    """
+    if settings.worker_metrics_address is None:
+        return settings, None
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        address = f"{LOOPBACK}:{listener.getsockname()[1]}"
+    own = (*settings.own_listeners, address)
+    return settings.model_copy(update={"own_listeners": own}), address
+
+
+@contextmanager
+def metrics_served(
+    address: str | None, sdk_address: str | None, database: Database
+) -> Iterator[None]:
+    """Serve both kinds of metrics at one address, in a thread, until the block ends."""
+    if address is None:
+        yield
+        return
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    process = process_registry(database)
+
+    class Handler(_MetricsHandler):
+        registry = process
+        sdk_url = f"http://{sdk_address}/metrics"
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+
+    server = Server((host, int(port)), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield
+    finally:
+        threading.Thread(target=server.shutdown, daemon=True).start()
+        server.server_close()
+
+
+class _MetricsHandler(BaseHTTPRequestHandler):
+    registry: CollectorRegistry
+    sdk_url: str
+
+    def do_GET(self) -> None:  # the name that the library looks for
+        """Answer with all metrics, whatever the path."""
+        body = generate_latest(self.registry) + self._of_the_sdk()
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _of_the_sdk(self) -> bytes:
+        try:
+            opener = build_opener(ProxyHandler({}))
+            with opener.open(self.sdk_url, timeout=_SDK_SECONDS) as answer:
+                body: bytes = answer.read()
+        except (URLError, OSError):
+            return b""
+        return body
+
+    @override
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Keep scrapes out of the log."""

@@ -5,36 +5,34 @@ does so; tests call it once for the session. A noun that must hear of what happe
 its line here.
 """
 
-from models.automation.action_runs.closing import cancel_runs_of
+from models.automation.action_runs.execution import cancel_runs_of
 from models.automation.actions.queries import check_visible
-from models.automation.automation_runs.canaries import AutomationVersions
-from models.automation.automation_runs.handlers import on_run_end
-from models.automation.automation_runs.queries import last_triggered_at
-from models.automation.automation_runs.worker_waits import find_due_waits_with
-from models.automation.automations.last_runs import find_last_run_with
-from models.automation.automations.placement import automations_closed, automations_placed
+from models.automation.automation_runs.canary_releases import AutomationVersions
+from models.automation.automation_runs.cancellation import on_run_end
+from models.automation.automation_runs.queries import find_due_waits_with, last_triggered_at
+from models.automation.automations.commands import automations_closed, automations_placed
+from models.automation.automations.queries import find_last_run_with
 from models.automation.waits.queries import due_waits
-from models.content.items.handlers import on_placement_change
+from models.content.items.audiences import viewers_among
+from models.content.items.commands import on_placement_change
 from models.content.items.rules import ItemKind
-from models.content.items.viewers import viewers_among
-from models.content.surfaces.references import register_reference
-from models.core.lifecycle.workers import find_last_sign_with, find_lost_workers_with
-from models.data.fields.queries import seen_databases
-from models.data.fields.references import check_reference_with
-from models.data.fields.rules.kinds import FieldKind
-from models.data.record_templates.queries import template_prefills
-from models.data.records.prefills import find_prefills_with
-from models.data.records.queries.records import seen_records
-from models.data.time_entries.commands import ending
+from models.content.surfaces.changes import register_reference
+from models.core.lifecycle.lost_workers import find_last_sign_with, find_lost_workers_with
+from models.data.fields.queries import check_reference_with, seen_databases
+from models.data.fields.rules.fields import FieldKind
+from models.data.record_templates import template_prefills
+from models.data.records.queries import seen_records
+from models.data.records.write import find_prefills_with
+from models.data.time_entries import writes
 from models.data.views.queries import seen_views
-from models.messages.notifications.subjects import find_viewers_with
-from models.people.experiments.handlers import on_target
+from models.messages.notifications.commands import find_viewers_with
+from models.people.experiments.queries import on_target
 from models.people.experiments.rules import TargetType
-from models.people.members.handlers import on_member_removal
-from models.people.workspaces.handlers import on_workspace_deletion
+from models.people.members import on_member_removal
+from models.people.workspaces import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
 from models.sources.mounts.schedules import mounts_closed, mounts_placed
-from models.workspace.system.queries import last_seen, lost_since
+from models.workspace.system import last_seen, lost_since
 
 
 def register_models() -> None:
@@ -46,8 +44,8 @@ def register_models() -> None:
     on_workspace_deletion(data_sources_closed)
     on_placement_change(ItemKind.EXTERNAL_RESOURCE, mounts_placed)
     on_workspace_deletion(mounts_closed)
-    on_workspace_deletion(ending.workspace_deleted)
-    on_member_removal(ending.member_removed)
+    on_workspace_deletion(writes.end_entries_of_workspace)
+    on_member_removal(writes.end_entries_of_member)
     register_reference("database", seen_databases)
     register_reference("record", seen_records)
     register_reference("view", seen_views)

@@ -1,8 +1,24 @@
-"""The wall clock, to the millisecond."""
+"""The wall clock, to the millisecond, and timestamps as the platform writes them."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
-from runtime.timestamps import truncate
+
+def truncate(moment: datetime) -> datetime:
+    """The same moment without its microseconds, so that what is stored equals what is shown."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def wire_timestamp(moment: datetime) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    # In UTC first: the two moments of an hour that a zone repeats are equal in that zone.
+    return _written(moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=512)
+def _written(moment: datetime) -> str:
+    """The text of a moment in UTC; records that are written together share theirs."""
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def utc_now() -> datetime:

@@ -1,29 +1,263 @@
-"""The PostgreSQL engine and its units of work: one transaction per request and per activity call.
+"""The PostgreSQL engine and its units of work: one transaction per request or activity call.
 
 A request or an activity call commits in `Database.transaction()` or `Database.statement()` alone.
 """
 
+import json
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, cast
+from itertools import count
+from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
+import psycopg
 from psycopg.types.json import set_json_loads
-from sqlalchemy import AsyncAdaptedQueuePool, Row, event
-from sqlalchemy.engine import AdaptedConnection
+from pydantic import JsonValue
+from pydantic_core import from_json
+from sqlalchemy import AsyncAdaptedQueuePool, Row, event, select
+from sqlalchemy.engine import AdaptedConnection, CursorResult
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.sql import Executable
+from typing_extensions import override
 
-from runtime import changed_logs, sessions, stored_json
-from runtime.sessions import PATIENCE
-from runtime.unit_of_work import Reading, UnitOfWork
-from runtime.work import SingleStatement
+from runtime.clock import truncate, utc_now
+from runtime.postgresql import sessions
+from runtime.postgresql.sessions import PATIENCE
 
 __all__ = ["Database", "Transaction", "UnitOfWork", "columns_of", "driver_url", "libpq_url"]
 
-set_json_loads(stored_json.parse)
+
+@dataclass(frozen=True, slots=True)
+class PrefetchedRow:
+    """A row that was read ahead (`prefetching`): of which statement, and with which parameters."""
+
+    statement: object
+    parameters: Mapping[str, Any]
+    row: Any
+    """None where there is none."""
+
+
+class Work(ABC):
+    """The work that prepared statements run in; `now` is the same for all of it."""
+
+    def __init__(self) -> None:
+        self.now: datetime = utc_now()
+        self.answered: set[UUID] = set()
+        """Durable work whose end, or answer, is written here: requests that wait for it are
+        notified after the commit.
+        """
+        self.prefetched_rows: list[PrefetchedRow] = []
+        """Rows that nobody has asked for yet; whoever asks first takes them."""
+        self._moments = count()
+
+    def next_moment(self) -> datetime:
+        """`now`, and a microsecond later each time: for rows that stand in line as they were made.
+
+        The wire does not show the difference.
+        """
+        return self.now + timedelta(microseconds=next(self._moments))
+
+    def now_after(self, seconds: float) -> datetime:
+        """The moment `seconds` after this work's own."""
+        return truncate(self.now + timedelta(seconds=seconds))
+
+    @abstractmethod
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
+        """The driver's own connection."""
+
+    @abstractmethod
+    async def lost(self) -> None:
+        """The driver found its connection dead."""
+
+
+class SingleStatement(Work):
+    """One prepared statement, which PostgreSQL itself makes a transaction."""
+
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], check: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`check` has the pool look at its other connections."""
+        super().__init__()
+        self._connection = connection
+        self._check = check
+        self._used = False
+
+    @override
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
+        if self._used:
+            raise RuntimeError("One statement was announced; use transaction() for several.")
+        self._used = True
+        return self._connection
+
+    @override
+    async def lost(self) -> None:
+        """Its pool discards it by itself, and now what was lost with it."""
+        await self._check()
+
+
+R = TypeVar("R")
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
+
+Single = Callable[[], AbstractAsyncContextManager[SingleStatement]]
+
+
+class UnitOfWork(Work):
+    """One open transaction: what commands and queries take as their first argument."""
+
+    def __init__(self, connection: AsyncConnection | None = None) -> None:
+        super().__init__()
+        self._connection = connection
+        self._driver: psycopg.AsyncConnection[Any] | None = None
+        self.notify_workers = False
+        """Set when a worker has something to do after the commit, which then notifies them all."""
+        self.after_commit: list[Callable[[], None]] = []
+        """Called once the transaction is committed, and never when it is not."""
+
+    @property
+    def connection(self) -> AsyncConnection:
+        """Its connection, which it has once the first statement was sent."""
+        assert self._connection is not None
+        return self._connection
+
+    async def get_connection(self) -> AsyncConnection:
+        """Its connection, for a statement."""
+        return self.connection
+
+    def for_one_statement(self) -> AbstractAsyncContextManager[Work]:
+        """The work of one statement that shares a transaction with the others only if all do."""
+        return nullcontext(self)
+
+    @override
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
+        if self._driver is None:
+            pooled = await (await self.get_connection()).get_raw_connection()
+            driver = pooled.driver_connection
+            assert isinstance(driver, psycopg.AsyncConnection)
+            self._driver = driver
+        return self._driver
+
+    @override
+    async def lost(self) -> None:
+        self._driver = None
+        # SQLAlchemy then finds it dead too, and discards the others of its age.
+        await self.connection.execute(select(1))
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """A part of the transaction that is undone alone when the block raises."""
+        async with (await self.get_connection()).begin_nested():
+            yield
+
+    async def execute(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> CursorResult[Any]:
+        """Run a statement; with several parameter sets, once for each."""
+        return await (await self.get_connection()).execute(statement, parameters)
+
+    @overload
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row[Any]]: ...
+
+    @overload
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
+    ) -> Sequence[R]: ...
+
+    async def rows(
+        self,
+        statement: Executable,
+        parameters: Parameters | None = None,
+        *,
+        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
+    ) -> Sequence[R]:
+        """All rows of a query.
+
+        `of` is a class whose attributes are the columns: the class of a table for all of its
+        columns, a Protocol for others. It is for the type checker alone; the rows are SQLAlchemy's.
+        """
+        rows: Any = (await self.execute(statement, parameters)).all()
+        return cast("Sequence[R]", rows)
+
+    @overload
+    async def first(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Row[Any] | None: ...
+
+    @overload
+    async def first(
+        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
+    ) -> R | None: ...
+
+    async def first(
+        self,
+        statement: Executable,
+        parameters: Parameters | None = None,
+        *,
+        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
+    ) -> R | None:
+        """The first row of a query, or None; `of` as in `rows`."""
+        row: Any = (await self.execute(statement, parameters)).first()
+        return cast("R | None", row)
+
+    async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:
+        """The first column of the first row, or None."""
+        return (await self.execute(statement, parameters)).scalar()
+
+
+class Reading(UnitOfWork):
+    """A unit of work that never writes; what it reads was committed, each statement for itself."""
+
+    def __init__(
+        self,
+        connect: Callable[[], AbstractAsyncContextManager[AsyncConnection]],
+        stack: AsyncExitStack,
+        single: Single | None,
+    ) -> None:
+        """It takes its connection with the first statement; a `single` one needs none of it."""
+        super().__init__()
+        self._connect = connect
+        self._stack = stack
+        self._single = single
+
+    @override
+    async def get_connection(self) -> AsyncConnection:
+        if self._connection is None:
+            self._connection = await self._stack.enter_async_context(self._connect())
+        return self._connection
+
+    @override
+    def for_one_statement(self) -> AbstractAsyncContextManager[Work]:
+        return super().for_one_statement() if self._single is None else self._single()
+
+    @override
+    async def execute(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> CursorResult[Any]:
+        if statement.is_dml:
+            raise RuntimeError("A read was announced; use transaction() to write.")
+        return await super().execute(statement, parameters)
+
+
+def parse_stored_json(document: bytes | str) -> JsonValue:
+    """The value of a JSON text that PostgreSQL gives."""
+    try:
+        value: JsonValue = from_json(document)
+    except ValueError:
+        # It is nested deeper than 200.
+        value = json.loads(document)
+    return value
+
+
+set_json_loads(parse_stored_json)
 
 _OVERFLOW = 5
 """Connections beyond the size of the pool, which are closed after use."""
@@ -43,7 +277,7 @@ class Transaction(UnitOfWork):
         self._transaction = await connection.begin()
         # Each transaction is a unit of work of its own, with its own `now` and callbacks.
         super().__init__(connection)
-        self._changes = changed_logs.of(connection)
+        self._changes = sessions.changed_logs_of(connection)
         self._changes.begin()
 
     async def commit(self) -> None:
@@ -135,7 +369,7 @@ class Database:
         A second statement is refused.
         """
         async with self._singles.connection() as connection:
-            changes = changed_logs.of_single(connection)
+            changes = sessions.changed_logs_of_single(connection)
             changes.begin()
             work = SingleStatement(connection, self._singles.pool.check)
             yield work
@@ -214,7 +448,7 @@ def _engine(url: str, pool_size: int, options: Mapping[str, Any]) -> AsyncEngine
         hide_parameters=True,
         connect_args=dict(options),
     )
-    event.listen(engine.sync_engine, "connect", changed_logs.watch)
+    event.listen(engine.sync_engine, "connect", sessions.watch_changed_logs)
     event.listen(engine.sync_engine, "checkin", _give_back)
     return engine
 

@@ -14,7 +14,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from runtime.identity_settings import DEVELOPMENT_ISSUER
+from runtime.configuration.sections import DEVELOPMENT_ISSUER
 
 AUDIENCE = "workspace"
 

@@ -6,6 +6,7 @@ piece without any lock. It is seen whole or not at all.
 
 import asyncio
 import errno
+import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -193,3 +194,10 @@ def _make_durable(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def size_and_digest(path: Path) -> tuple[int, bytes]:
+    """The bytes that a file has, and their SHA-256; to be called on a thread."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+        return file.tell(), digest

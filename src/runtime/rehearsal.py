@@ -14,9 +14,8 @@ from sqlalchemy import ColumnElement, Table, delete, insert, literal, select, te
 from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
-from runtime.database import Database, Transaction, UnitOfWork
+from runtime.database import Database, SingleStatement, Transaction, UnitOfWork
 from runtime.object_store import ObjectStore
-from runtime.work import SingleStatement
 
 
 class _Hold:

@@ -20,13 +20,13 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor, is_away, never_succeeds
-from activities.maintenance.retention import Expired
+from activities.maintenance.sweeps import Expired
 from activities.parts import Parts
-from activities.schedules.fires import FireCall
+from activities.schedules import FireCall
 from cli.families.registry import registrations_of
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
 from runtime.object_store import ObjectStore
+from runtime.temporal.families import Family
 from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 
 FINAL = {

@@ -12,25 +12,22 @@ from uuid import uuid4
 import asyncssh
 import pytest
 
-from activities.deliveries.push.messages import Push
-from activities.deliveries.push.web_push import WebPush
+from activities.deliveries.push import Push, WebPush
 from activities.providers.adapter import ProviderProblem
 from activities.providers.s3 import S3Adapter
 from activities.providers.sftp import SftpAdapter
-from activities.sources.databases.asking import fetch_rows
-from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
-from models.messages.push_devices.rules import PushProvider
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery
+from activities.sources.fetchers import fetch_rows
+from models.messages.push_devices import PushProvider
 from models.sources.connections.providers import ProviderName
 from models.sources.tabular.rules.problems import SourceProblem
-from runtime.addresses import Address
+from runtime.configuration.sections import MailServer
 from runtime.outbound.client import OutboundClient
+from runtime.outbound.connections import Resolver, SystemResolver
 from runtime.outbound.errors import OutboundError
 from runtime.outbound.mail import Mail, MailClient
-from runtime.outbound.mail_server import MailServer
 from runtime.outbound.messages import OutboundRequest
-from runtime.outbound.resolver import Resolver, SystemResolver
-from runtime.outbound_policy import OutboundPolicy
-from runtime.own_listeners import Listener
+from runtime.outbound_policy import Address, Listener, OutboundPolicy
 from tests.runtime.outbound.servers import Names
 from tests.support.browsers import VAPID, Browser
 from tests.support.provider_asking import access

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import aclosing
 
-from activities.reading_ahead import each_ahead
+from activities.legacy_imports import each_ahead
 
 
 async def test_the_item_that_follows_is_read_beside_the_work() -> None:

@@ -6,8 +6,8 @@ import time
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-import activities.maintenance.retention
-from activities.maintenance.retention import Expired, RetentionActivities
+import activities.maintenance.sweeps
+from activities.maintenance.sweeps import Expired, RetentionActivities
 from runtime.object_store import ObjectStore
 from tests.support.engine import PERIODS
 from tests.support.spaces import Space
@@ -22,7 +22,7 @@ async def test_a_batch_rests_as_long_as_it_works(
         await asyncio.sleep(WORK)
         return 7
 
-    monkeypatch.setattr(activities.maintenance.retention, "purge_jobs", purge_jobs)
+    monkeypatch.setattr(activities.maintenance.sweeps, "purge_jobs", purge_jobs)
     sweep = RetentionActivities(space.database, ObjectStore("memory://"), PERIODS)
     started = time.monotonic()
     assert await ActivityEnvironment().run(sweep.purge, Expired.JOBS) == 7

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.openapi_file import openapi_text
+from api.app import openapi_text
 from api.routers import ROUTERS
 from models.core.access.rules import Level, Role, Scope
 from models.core.base import Input

@@ -13,22 +13,21 @@ from jsonschema_rs import Draft202012Validator, Registry
 from pydantic.alias_generators import to_pascal
 
 from api.app import WorkspaceApi, create_app
-from api.kernel import openapi
 from api.kernel.routing import Route
-from api.reference import document
-from models.automation.actions.rules.configs import ActionKind
+from api.reference import document, openapi
+from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingType
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.content.items.rules import ItemKind
 from models.core.expressions.rules.functions import FUNCTIONS
-from models.core.filters.operators import Op
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.rules.write.writes import WriteOp
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.workspace.changes.rules.kinds import OperationKind
-from models.workspace.starters.files import Template, templates
-from runtime.settings import Settings
+from models.core.filters.grammar import Op
+from models.data.fields.rules.fields import FieldKind
+from models.data.records.rules.writes import WriteOp
+from models.sources.data_sources.rules import DataSourceKind
+from models.workspace.changes.rules import OperationKind
+from models.workspace.starters.seeding import Template, templates
+from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.document import DOCUMENT, TEXT
 

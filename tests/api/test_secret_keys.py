@@ -18,21 +18,27 @@ from api.app import create_app
 from api.kernel.services import Services, secret_keys
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.tables import workspace_secret
-from models.core.secret_keys.commands import forget_lost_keys, promote_key, register_keys
-from models.core.secret_keys.queries import known_keys, require_keys
-from models.core.secret_keys.rotation import outdated_values, rotate_values
-from models.core.secret_keys.rules import WrongSecretKeyError, check_keys
-from models.people.api_keys.tables import api_key
-from models.people.credentials.queries import outdated_keys
-from models.sources.authorizations.revocation import disconnect
+from models.core.secret_keys import (
+    WrongSecretKeyError,
+    check_keys,
+    forget_lost_keys,
+    known_keys,
+    outdated_values,
+    promote_key,
+    register_keys,
+    require_keys,
+    rotate_values,
+)
+from models.people.api_keys import api_key
+from models.people.credentials import outdated_keys
+from models.sources.authorizations.commands import disconnect
 from models.sources.connections.commands import store_credentials
-from models.workspace.share_links.queries.links import outdated_links
-from runtime.crypto import KEY_ID_BYTES, KeyRing
+from models.workspace.share_links.links import outdated_links
+from runtime.configuration.settings import Settings
+from runtime.crypto import KEY_ID_BYTES, KeyRing, sealed_columns
 from runtime.database import Database
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.schema import metadata
-from runtime.sealed_columns import sealed_columns
-from runtime.settings import Settings
+from runtime.postgresql.schema import metadata
 from tests.contract.furnished import Furnished, furnish
 from tests.support.client import Client, Contract
 from tests.support.hooks import make_hook, send

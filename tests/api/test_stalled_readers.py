@@ -14,10 +14,10 @@ from typing_extensions import override
 
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.core.base import Id
-from models.messages.realtime_tickets.commands import mint
-from models.messages.workspace_events.commands import append_event
+from models.messages.realtime_tickets import mint
+from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.files import stored
 from tests.support.patience import ENOUGH, eventually, promised

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.support import actions
 from tests.support.actions import make, states, step

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from models.automation.alert_rules.tables import alert_rule
 from runtime.clock import utc_now
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.chaos.test_incidents import sweep
 from tests.support.ageing import make_automation

@@ -20,7 +20,7 @@ from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.chaos.conftest import MakeDatabase
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.exploring import examples

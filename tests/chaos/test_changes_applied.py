@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.workspace.changes.commands.application import accept_application
-from models.workspace.changes.commands.proposals import propose
+from models.workspace.changes.commands import accept_application, propose
 from models.workspace.changes.shapes import ApplyChanges, Operation
 from runtime.ids import new_id
 from tests.chaos.processes import Workers

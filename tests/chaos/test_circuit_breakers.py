@@ -10,16 +10,19 @@ from sqlalchemy import Uuid, any_, func, literal, select, update
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
-from models.automation.circuit_breakers.commands import count_failure, set_breaker
-from models.automation.circuit_breakers.rules import BreakerState
-from models.automation.circuit_breakers.shapes import SetCircuitBreaker
-from models.automation.circuit_breakers.tables import circuit_breaker
-from models.automation.circuit_breakers.trials import advance
+from models.automation.circuit_breakers import (
+    BreakerState,
+    SetCircuitBreaker,
+    advance_breaker,
+    circuit_breaker,
+    count_failure,
+    set_breaker,
+)
 from models.core.base import Id
 from models.core.pauses.tables import resting_intent
 from models.messages.workspace_events.tables import workspace_event
-from runtime import outbox
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
+from runtime.temporal import outbox
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
@@ -50,7 +53,7 @@ async def tried(idle: Engine, automation_id: Id) -> Id:
     """Let a run try, and have it succeed; the id of the run."""
     await due(idle, automation_id)
     async with idle.database.transaction() as work:
-        await advance(work)
+        await advance_breaker(work)
     this = circuit_breaker.c.automation_id == automation_id
     async with idle.database.transaction() as work:
         run_id: Id = await work.scalar(select(circuit_breaker.c.trial_run_id).where(this))

@@ -5,8 +5,8 @@ from sqlalchemy import select
 
 from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.webhook_endpoints.commands import create_endpoint
-from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint
-from models.messages.workspace_events.commands import append_event
+from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
+from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.crypto import KeyRing
 from tests.chaos.processes import SECRET, Workers

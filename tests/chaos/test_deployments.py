@@ -10,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 
 from cli.deploy.deployment import WITHOUT_VERSION, Deployment
 from models.core.base import Id
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.chaos.processes import Operator, Worker, Workers
 from tests.chaos.queries import fetch
 from tests.support.engine import VERSION, Engine, graph, node

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch

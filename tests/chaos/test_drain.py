@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from activities.outbox.deliveries import ExecutionDeliveries
-from activities.outbox.relay import Relay
+from activities.outbox.relay import ExecutionDeliveries, Relay
 from activities.outbox.run_starts import RunStarts
 from cli.families.registry import ROUTES
 from models.core.base import Id
-from models.workspace.legacy_imports.commands import decisions
+from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
-from runtime.families import Queue
 from runtime.object_store import ObjectStore
+from runtime.temporal.families import Queue
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch
@@ -129,8 +128,8 @@ async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
 
     await workers.start(WORKSPACE_OBJECT_STORE=store)
     async with idle.database.transaction() as work:
-        await decisions.approve(work, idle.actor.principal, waiting, ApproveLegacyImport())
-        await decisions.start(work, waiting)
+        await commands.approve(work, idle.actor.principal, waiting, ApproveLegacyImport())
+        await commands.start(work, waiting)
     assert await ended(url, automation.id, RUNS) == {"succeeded": RUNS}
     assert set(sink.counts().values()) == {1}
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)

@@ -16,9 +16,9 @@ import pytest_asyncio
 from psycopg import sql
 
 from api.app import create_app
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.settings import Settings
 from tests.support.automations import publish, read
 from tests.support.client import Client, Contract
 from tests.support.spaces import Space, make_space

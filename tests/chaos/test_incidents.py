@@ -9,14 +9,14 @@ from sqlalchemy import func, select
 from temporalio.client import WorkflowHandle
 
 from models.automation.incidents.tables import incident_run, ungrouped_failure
-from runtime.families import Queue
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
+from runtime.temporal.families import Queue
 from tests.chaos.processes import Workers
 from tests.support.ageing import make_automation
 from tests.support.engine import KEYS, Engine
 from tests.support.incidents import failed_run, incident_of
 from tests.support.spaces import make_space
-from workflows.maintenance.maintenance import Maintenance
+from workflows.schedules import Maintenance
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
 

@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.jobs.transactions import JobActivities
-from activities.maintenance.executions import describe_execution
+from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
 from cli.families.jobs import Jobs as JobFamily
 from models.core.base import Id
@@ -22,9 +22,9 @@ from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
-from runtime.families import Family, Queue
 from runtime.ids import new_id
-from runtime.outbox import outbox
+from runtime.temporal.families import Family, Queue
+from runtime.temporal.outbox import outbox
 from tests.support.counting import Counting
 from tests.support.engine import Engine, running_engine
 from tests.support.patience import eventually

@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from bench.memory import watched
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
-from runtime.settings import Settings
 from tests.chaos.processes import SECRET, Workers
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine

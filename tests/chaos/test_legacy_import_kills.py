@@ -17,20 +17,20 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import OperationalError
 
 from models.core.base import Id
-from models.people.users.tables import app_user
+from models.people.users import app_user
 from models.workspace.bundles.registry import KINDS
-from models.workspace.legacy_imports.commands import decisions, recovery
+from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.queries import get_run
 from models.workspace.legacy_imports.shapes import (
     ApproveLegacyImport,
     LegacyImport,
     RollBackLegacyImport,
 )
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database, columns_of
-from runtime.fault_injection import FaultPoint
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.import_process import carrying_on
 from tests.chaos.own_postgres import OwnPostgres
 from tests.chaos.processes import Workers
@@ -106,8 +106,8 @@ async def test_a_death_in_every_stage_of_every_kind_loses_and_doubles_no_row(
     run_id = await accept(engine, place.content)
     await killing.carry_on(run_id)
     async with database.transaction() as work:
-        await decisions.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
-        await decisions.start(work, run_id)
+        await commands.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
+        await commands.start(work, run_id)
     await killing.carry_on(run_id)
     run = await _shown(database, run_id)
     (entry,) = run.workspaces
@@ -124,7 +124,7 @@ async def test_a_death_in_every_stage_of_every_kind_loses_and_doubles_no_row(
 
     async with database.transaction() as work:
         body = RollBackLegacyImport(reason="Not yet")
-        await recovery.roll_back(work, engine.actor.principal, run_id, body)
+        await commands.roll_back(work, engine.actor.principal, run_id, body)
     await killing.carry_on(run_id)
     run = await _shown(database, run_id)
     assert (run.status, run.workspaces[0].rollback_state) == ("rolled_back", "completed")
@@ -197,9 +197,9 @@ async def test_an_import_goes_on_when_a_worker_of_temporal_dies(
     run_id = await accept(engine, whole({"Old": folders(ITEMS)}))
     await _becomes(url, run_id, "awaiting_review")
     async with idle.database.transaction() as work:
-        await decisions.approve(work, idle.actor.principal, run_id, ApproveLegacyImport())
+        await commands.approve(work, idle.actor.principal, run_id, ApproveLegacyImport())
     async with idle.database.transaction() as work:
-        await decisions.start(work, run_id)
+        await commands.start(work, run_id)
     await _becomes(url, run_id, "completed")
     [(workspace_id, counts)] = await fetch(
         url, "SELECT target_workspace_id, counts FROM legacy_import_workspace WHERE run_id = %s",
@@ -211,7 +211,7 @@ async def test_an_import_goes_on_when_a_worker_of_temporal_dies(
 
     async with idle.database.transaction() as work:
         body = RollBackLegacyImport(reason="Not yet")
-        await recovery.roll_back(work, idle.actor.principal, run_id, body)
+        await commands.roll_back(work, idle.actor.principal, run_id, body)
     await _becomes(url, run_id, "rolled_back")
     assert await fetch(url, "SELECT FROM item WHERE workspace_id = %s", workspace_id) == []
     assert await fetch(url, "SELECT FROM workspace WHERE id = %s", workspace_id) == []

@@ -9,8 +9,7 @@ from uuid import UUID
 import pytest
 
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.waits.commands import resume
-from models.automation.waits.shapes import ResumeNode
+from models.automation.waits.commands import ResumeNode, resume
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch

@@ -17,15 +17,14 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.action_runs import ActionRuns
-from cli.families.automation_runs import AutomationRuns
+from cli.families.runs import ActionRuns, AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime.database import Database
-from runtime.families import Family
-from runtime.outbox import outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support import actions
 from tests.support.engine import Engine, Json, by_node, graph, node, running_engine
 from tests.support.patience import eventually

@@ -13,13 +13,13 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.automation_runs import AutomationRuns
+from cli.families.runs import AutomationRuns
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits import commands
-from models.automation.waits.shapes import PublishEvent, ResumeNode
+from models.automation.waits.commands import PublishEvent, ResumeNode
 from models.core.base import JsonObject
-from runtime.families import Family
-from runtime.outbox import Intent, outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import Intent, outbox
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import approval, event, held, member, publish, waiting

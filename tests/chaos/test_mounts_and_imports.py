@@ -10,13 +10,12 @@ import pytest
 from models.core.base import Id
 from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
-from models.sources.mounts.commands.mounts import accept_mount
-from models.sources.mounts.shapes import MountResource
-from models.sources.resource_imports.commands import accept_import_resource
-from models.sources.resource_imports.shapes import ImportResource
+from models.sources.mounts.commands import accept_mount
+from models.sources.mounts.queries import MountResource
+from models.sources.resource_imports.commands import ImportResource, accept_import_resource
 from runtime.crypto import KeyRing
-from runtime.fault_injection import FaultPoint
 from runtime.ids import new_id
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import SECRET, Workers
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from activities.automation_runs import node_batch, quick_nodes
+from activities.automation_runs import node_execution, quick_nodes
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.language.visible_scopes import index_of
+from models.automation.automations.rules.planner.protocol import index_of
 from models.core.base import Id
-from runtime.work import SingleStatement
+from runtime.database import SingleStatement
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine, by_node, graph, node, separate_worker
 from tests.support.run_rows import states
@@ -43,7 +43,7 @@ ADDING = chain("1", "nodes.n0.x + 1", "nodes.n1.x + 1")
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch grows as long as a slow machine needs."""
-    monkeypatch.setattr(node_batch, "HOLD_SECONDS", 60)
+    monkeypatch.setattr(node_execution, "HOLD_SECONDS", 60)
 
 
 def counting_statements(idle: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -134,13 +134,13 @@ async def test_nothing_of_a_batch_is_written_behind_a_cancel(
 ) -> None:
     automation = await idle.publish(ADDING)
     run_id = await idle.start(automation.id)
-    end_run = node_batch.NodeBatch.end_run
+    end_run = node_execution.NodeBatch.end_run
 
-    async def after_cancel(batch: node_batch.NodeBatch, skipped: Any) -> bool:
+    async def after_cancel(batch: node_execution.NodeBatch, skipped: Any) -> bool:
         await idle.cancel(automation.id, run_id)
         return await end_run(batch, skipped)
 
-    monkeypatch.setattr(node_batch.NodeBatch, "end_run", after_cancel)
+    monkeypatch.setattr(node_execution.NodeBatch, "end_run", after_cancel)
     begun = await separate_worker(idle).begin(str(run_id))
     assert begun.batch.ended == "closed"
     run = await idle.get(automation.id, run_id)
@@ -151,18 +151,18 @@ async def test_nothing_of_a_batch_is_written_behind_a_cancel(
 async def test_an_old_batch_is_written_before_the_next_node_is_executed(
     idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_batch, "HOLD_SECONDS", 0)
+    monkeypatch.setattr(node_execution, "HOLD_SECONDS", 0)
     shown: list[list[Any]] = []
     automation = await idle.publish(ADDING)
     run_id = await idle.start(automation.id)
-    write = node_batch.NodeBatch.write
+    write = node_execution.NodeBatch.write
 
-    async def watched(batch: node_batch.NodeBatch) -> None:
+    async def watched(batch: node_execution.NodeBatch) -> None:
         await write(batch)
         query = "SELECT node_id FROM node_run WHERE run_id = %s ORDER BY node_id"
         shown.append([name for (name,) in await fetch(url, query, run_id)])
 
-    monkeypatch.setattr(node_batch.NodeBatch, "write", watched)
+    monkeypatch.setattr(node_execution.NodeBatch, "write", watched)
     await separate_worker(idle).begin(str(run_id))
     assert shown == [["n0"], ["n0", "n1"]]
 

@@ -16,18 +16,18 @@ from models.core.base import Id
 from models.core.lifecycle.tables import work_suspect
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.tables import job
-from models.sources.data_source_runs.commands.acceptance import accept_refresh
-from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.acceptance import accept_refresh
+from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.shapes import CreateDataSource
-from models.workspace.legacy_imports.commands.creation import create_run
+from models.sources.data_sources.queries import CreateDataSource
+from models.workspace.legacy_imports.commands import create_run
 from models.workspace.legacy_imports.shapes import CreateLegacyImport
 from models.workspace.legacy_imports.tables import legacy_import_run
-from runtime.exit_codes import PREDECESSOR
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.processes.exit_codes import PREDECESSOR
+from runtime.temporal.families import Family
 from tests.chaos.processes import Workers
 from tests.support.actions import make, start
 from tests.support.engine import Engine, graph, node
@@ -59,7 +59,7 @@ ActionSteps._open = JobActivities._chunk = die
 LETHAL_ROWS = """
 import os, signal
 from activities.data_source_runs.steps import DataSourceRunActivities
-from activities.legacy_imports.bundles import BundleActivities
+from activities.legacy_imports import BundleActivities
 def lethal(name):
     whole = getattr(DataSourceRunActivities, name)
     async def die(self, run, *rest):

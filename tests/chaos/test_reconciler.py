@@ -18,17 +18,24 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance import reconciler as maintenance
-from activities.maintenance.executions import Execution, describe_execution
-from activities.maintenance.families import MOST_RESTARTS, RowT, Verdict, WorkFamily, WorkRow
+from activities.maintenance.families import (
+    MOST_RESTARTS,
+    Execution,
+    RowT,
+    Verdict,
+    WorkFamily,
+    WorkRow,
+    describe_execution,
+)
 from activities.maintenance.reconciler import Reconciler
-from cli.families.automation_runs import AutomationRuns
-from models.automation.automation_runs.end_effects import failure_run_id
-from models.automation.automation_runs.start_intents import append_starts
+from cli.families.runs import AutomationRuns
+from models.automation.automation_runs.execution import failure_run_id
+from models.automation.automation_runs.slots import append_starts
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.tables import run_wait
-from runtime.families import Family
 from runtime.ids import new_id
-from runtime.outbox import outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held

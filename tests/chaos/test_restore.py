@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import graph, node
 from tests.support.patience import ENOUGH, eventually
 from tests.support.runbook import BLOCKS

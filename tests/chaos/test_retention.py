@@ -19,16 +19,15 @@ from models.content.files.rules import Content
 from models.content.files.tables import file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
-from models.core.idempotency.commands import claim
-from models.core.idempotency.tables import idempotency_reply
-from models.data.databases.commands.databases import create_database
+from models.core.idempotency import claim_key, idempotency_reply
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.records.commands.records import create_record, delete_record
+from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
 from models.messages.jobs.tables import job
-from models.people.request_logs.tables import request_log
-from models.workspace.targets.commands.items import create_item
+from models.people.request_logs import request_log
+from models.workspace.targets.items import create_item
 from models.workspace.targets.shapes import CreateItem
 from runtime.database import Database
 from runtime.ids import new_id
@@ -159,7 +158,7 @@ async def test_everything_past_its_time_goes_and_nothing_else(engine: Engine, sp
         }
     before = {table: await ids_of(space, table) for table in kept}
     async with space.database.transaction() as work:
-        reply = await claim(work, KEYS, b"f" * 32, b"request")
+        reply = await claim_key(work, KEYS, b"f" * 32, b"request")
         assert isinstance(reply, UUID)
     await age(space, idempotency_reply, reply, expires_at=0.1)
     removed = await sweep(engine)

@@ -13,13 +13,13 @@ import pytest
 import pytest_asyncio
 
 from models.core.base import Id
-from models.sources.data_source_runs.commands.acceptance import accept_refresh
-from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.acceptance import accept_refresh
+from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.shapes import CreateDataSource
-from runtime.fault_injection import FaultPoint
+from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch
 from tests.chaos.rows import ROWS, judge

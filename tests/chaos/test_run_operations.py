@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.automation.run_operations.rules import CHUNK
-from runtime.fault_injection import FaultPoint
+from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.run_operations import accept, detail, ended, failed_runs, replays

@@ -29,31 +29,31 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typing_extensions import override
 
 from activities.endings import CLOSED
-from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
     Activities,
     EndKind,
+    Execution,
     SweepContext,
     WorkFamily,
     WorkRow,
     next_restart,
 )
 from activities.maintenance.reconciler import Reconciler
-from activities.outbox.deliveries import ExecutionDeliveries
+from activities.outbox.relay import ExecutionDeliveries
 from activities.parts import Parts
 from cli.families.registry import Registrations, registrations_of, routes_of, workflows_of
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.rules import Lifecycle
-from models.workspace.system.queries import open_work
+from models.workspace.system import open_work
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family, Queue
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.outbox import Intent, StartRequest, outbox
+from runtime.temporal.families import Family, Queue
+from runtime.temporal.outbox import Intent, StartRequest, outbox
 from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 from tests.support.patience import eventually
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
-from activities.automation_runs import node_batch, quick_nodes
+from activities.automation_runs import node_execution, quick_nodes
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.contracts import NodeState
@@ -63,7 +63,7 @@ async def test_workers_agree_on_nodes_that_give_each_of_them_something_else(
     automation = await idle.publish(graph(*nodes, edges=list(pairwise(names))))
     monkeypatch.setitem(COMPUTATIONS, NodeKind.TRANSFORM, computed)
     for hold in (0, 60):
-        monkeypatch.setattr(node_batch, "HOLD_SECONDS", hold)
+        monkeypatch.setattr(node_execution, "HOLD_SECONDS", hold)
         run_id = await idle.start(automation.id)
         workers = [separate_worker(idle) for _ in range(3)]
         replies = await asyncio.gather(*(worker.begin(str(run_id)) for worker in workers))

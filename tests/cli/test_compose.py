@@ -9,8 +9,8 @@ import yaml
 
 from cli.supervisor.state import StateDir
 from cli.supervisor.temporal import dynamic_config, temporal_service
-from runtime.families import SearchAttribute
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
+from runtime.temporal.families import SearchAttribute
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

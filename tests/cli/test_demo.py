@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.demo import platform
-from cli.demo.endpoint import FlakyEndpoint
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object
-from cli.supervisor.state import StateDir
+from cli import demo
+from cli.console import StartError
+from cli.demo import FlakyEndpoint
+from cli.supervisor.state import StateDir, read_object
 
 UP = """#!{python}
 import json, os, pathlib, signal, sys
@@ -38,7 +37,7 @@ def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ended, program = tmp_path / "ended", tmp_path / "up"
     program.write_text(UP.format(python=sys.executable, ended=str(ended)))
     program.chmod(0o700)
-    monkeypatch.setattr("cli.demo.platform.sys.executable", str(program))
+    monkeypatch.setattr("cli.demo.sys.executable", str(program))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     for name, value in THEIRS.items():
@@ -58,8 +57,8 @@ def test_the_demo_leaves_other_platforms_alone_and_nothing_behind(
         assert "--port=0" in told["arguments"]
         seen.append((state.root, endpoint.address, json.dumps(ours)))
 
-    monkeypatch.setattr("cli.demo.platform.play", play)
-    asyncio.run(platform.run_demo())
+    monkeypatch.setattr("cli.demo.play", play)
+    asyncio.run(demo.run_demo())
     [(root, address, ours)] = seen
     assert json.loads(ours) == {"WORKSPACE_OUTBOUND_ALLOW": address}
     assert ended.exists()
@@ -72,8 +71,8 @@ def test_a_demo_that_fails_cleans_up_as_well(
     async def play(*_: object, **__: object) -> None:
         raise StartError("The run ended as failed.")
 
-    monkeypatch.setattr("cli.demo.platform.play", play)
+    monkeypatch.setattr("cli.demo.play", play)
     with pytest.raises(StartError, match="ended as failed"):
-        asyncio.run(platform.run_demo())
+        asyncio.run(demo.run_demo())
     assert ended.exists()
     assert not list(tmp_path.glob("workspace-demo-*"))

@@ -5,12 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import pytest
 from typing_extensions import override
 
-from cli.deploy.changes import promote, ramp, roll_back
-from cli.deploy.deployment import Build, Deployment, Routing, State
-from cli.deploy.errors import RefusedError
-from cli.deploy.overview import BuildOverview, faults
+from cli.deploy.deployment import Build, BuildOverview, Deployment, Routing, State, faults
+from cli.deploy.versioning import RefusedError, promote, ramp, roll_back
 from runtime.clock import utc_now
-from runtime.families import Queue
+from runtime.temporal.families import Queue
 
 
 class Abandoned(Deployment):

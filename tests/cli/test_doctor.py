@@ -14,19 +14,23 @@ from pydantic import SecretStr
 from temporalio.client import Client as TemporalClient
 
 import cli.deploy.deployment
-from cli.deploy.deployment import Deployment, State
-from cli.deploy.overview import BuildOverview
-from cli.doctor.database import check_secret_key
-from cli.doctor.findings import Finding, Status
-from cli.doctor.surroundings import check_disks, check_identity_provider, check_mail
-from cli.doctor.temporal import judged_workers
-from models.core.secret_keys.commands import register_keys
-from models.workspace.system.shapes import WorkerBody
+from cli.deploy.deployment import BuildOverview, Deployment, State
+from cli.doctor_checks import (
+    Finding,
+    Status,
+    check_disks,
+    check_identity_provider,
+    check_mail,
+    check_secret_key,
+    judged_workers,
+)
+from models.core.secret_keys import register_keys
+from models.workspace.system import WorkerBody
 from runtime.clock import utc_now
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.families import Queue
-from runtime.settings import Settings
+from runtime.temporal.families import Queue
 from tests.support.identity_provider import CLIENT_ID, identity_provider
 from tests.support.post_office import SENDER, open_post_office
 from tests.support.postgres import migrated_database

@@ -6,9 +6,9 @@ import sys
 import pytest
 from sqlalchemy import Table
 
-from activities.schedules.families import SCHEDULES
+from activities.schedules import SCHEDULES
 from cli.families.registry import FAMILIES, ROUTES, tables_of
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 LISTING = """
 from models.core.lifecycle.commands import executed_tables

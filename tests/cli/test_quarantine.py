@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.commands import app
-from cli.supervisor.files import write_private
+from cli.supervisor.state import write_private
 from runtime.database import libpq_url
 
 

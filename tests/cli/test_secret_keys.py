@@ -14,14 +14,14 @@ import pytest
 from pydantic import SecretStr
 
 import cli.secret_keys
+from cli.console import StartError
 from cli.secret_keys import require_secret_key, watch_secret_key
 from cli.shutdown import background
-from cli.supervisor.errors import StartError
 from models.automation.secrets.rules import secret_place
-from models.core.secret_keys.commands import register_keys
+from models.core.secret_keys import register_keys
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.settings import Settings
 from tests.support.forked import Forked, workspace
 from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database

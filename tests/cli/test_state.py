@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object, tail, write_private
-from cli.supervisor.ports import LOOPBACK, choose_port
-from cli.supervisor.state import StateDir
+from cli.console import StartError
+from cli.supervisor.state import LOOPBACK, StateDir, choose_port, read_object, tail, write_private
 
 
 @pytest.fixture
@@ -128,7 +126,7 @@ def test_a_taken_port_is_refused_and_a_remembered_one_is_kept() -> None:
 def test_ports_that_are_chosen_together_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     first = choose_port(0, None, "")
     second = choose_port(0, None, "", [first])
-    monkeypatch.setattr("cli.supervisor.ports._BELOW_EPHEMERAL", [first, second])
+    monkeypatch.setattr("cli.supervisor.state._BELOW_EPHEMERAL", [first, second])
     assert choose_port(0, first, "", [first]) == second
     with pytest.raises(StartError, match="No port"):
         choose_port(0, None, "--port", [first, second])

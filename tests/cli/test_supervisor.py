@@ -18,18 +18,14 @@ import psycopg
 import pytest
 from rich.console import Console
 
-import runtime.memory_kills
-from cli.supervisor.children import Child, Service, clear_strays
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object, write_private
-from cli.supervisor.ports import choose_port
+import runtime.processes.exit_codes
+from cli.console import StartError
+from cli.supervisor.platform import is_schema_current
 from cli.supervisor.postgres import EmbeddedPostgres
-from cli.supervisor.schema import is_current
-from cli.supervisor.state import StateDir
-from cli.supervisor.status import Status
-from cli.supervisor.supervisor import Supervisor
+from cli.supervisor.state import StateDir, choose_port, read_object, write_private
+from cli.supervisor.supervisor import Child, Service, Status, Supervisor, clear_strays
 from cli.supervisor.temporal import temporal_service
-from runtime.exit_codes import OUT_OF_MEMORY, PREDECESSOR
+from runtime.processes.exit_codes import OUT_OF_MEMORY, PREDECESSOR
 from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
 
@@ -143,7 +139,7 @@ async def test_a_child_is_told_that_the_kernel_ended_the_one_before_it_for_its_m
 ) -> None:
     counters = tmp_path / "vmstat"
     counters.write_text("oom_kill 3\n")
-    monkeypatch.setattr(runtime.memory_kills, "COUNTERS", counters)
+    monkeypatch.setattr(runtime.processes.exit_codes, "COUNTERS", counters)
     code = f"import os; print(os.environ['{PREDECESSOR}'], flush=True)\n{STAY}"
     await supervisor.start(service("a", code))
     await eventually(lambda: state.log("a").read_text().split() == ["0"])
@@ -391,11 +387,11 @@ def test_the_number_of_a_server_stays_only_where_nobody_has_it(state: StateDir, 
 
 def test_a_schema_is_current_when_no_migration_is_left() -> None:
     with migrated_database("schema") as url:
-        assert is_current(url)
+        assert is_schema_current(url)
         with psycopg.connect(url) as connection:
             connection.execute("UPDATE alembic_version SET version_num = '0001'")
-        assert not is_current(url)
+        assert not is_schema_current(url)
         with psycopg.connect(url) as connection:
             connection.execute("DROP TABLE alembic_version")
-        assert not is_current(url)
-    assert not is_current(url), "it is gone"
+        assert not is_schema_current(url)
+    assert not is_schema_current(url), "it is gone"

@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from sqlalchemy import update
 
 from models.content.items.tables import item
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
-from runtime.settings import Settings
 from tests.contract.callers import Callers
 from tests.contract.furnished import Furnished, furnish
 from tests.support.client import Client, Contract

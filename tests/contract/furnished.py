@@ -10,25 +10,23 @@ from openpyxl import Workbook
 from sqlalchemy import insert, update
 
 from models.automation.alert_rules.tables import alert_rule
-from models.automation.waits.resume_urls import Address, resume_path
+from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role
-from models.data.record_exports.commands import accept_export
+from models.data.record_exports.exports import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.deliveries.commands import close_delivery
 from models.messages.deliveries.rules import DeliveryStatus
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.realtime_tickets.tables import realtime_ticket
+from models.messages.realtime_tickets import realtime_ticket
 from models.people.experiments.commands import create_experiment
 from models.people.experiments.rules import TargetType
 from models.people.experiments.shapes import CreateExperiment, VariantInput
-from models.people.release_notices.commands import publish_release
-from models.people.release_notices.rules import ReleaseChannel
-from models.people.release_notices.shapes import PublishRelease
-from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.commands.staging import find_run, keep_rejections
+from models.people.release_notices import PublishRelease, ReleaseChannel, publish_release
+from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
+from models.sources.data_source_runs.staging import find_run, keep_rejections
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.tabular.rules.problems import ErrorKind
 from models.sources.tabular.rules.rejections import Rejection
@@ -449,7 +447,7 @@ async def _waits(made: Furnished) -> None:
     run = await made.post(f"{path}/run")
     made.ids["waitAutomationId"], made.ids["waitRunId"] = automation["id"], run["id"]
     made.secrets["node"] = "w"
-    url = resume_path(made.space.keys, Address(uuid.UUID(run["id"]), "w"))
+    url = resume_path(made.space.keys, NodeAddress(uuid.UUID(run["id"]), "w"))
     made.secrets["resumeToken"] = url.rpartition("/")[2]
 
 

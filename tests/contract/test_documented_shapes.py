@@ -12,7 +12,7 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 from pydantic import ValidationError
 
-from models.automation.automation_runs.run_queries import WorkspaceRunQuery
+from models.automation.automation_runs.filters import WorkspaceRunQuery
 from tests.contract.furnished import Furnished
 from tests.contract.operations import call, operations
 from tests.support.document import DOCUMENT

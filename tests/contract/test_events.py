@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from models.messages.webhook_endpoints.fan_out import payload_of
+from models.messages.webhook_endpoints.deliveries import payload_of
 from models.messages.webhook_endpoints.rules import TEST
-from models.messages.workspace_events.rows import EventRow
+from models.messages.workspace_events.log import EventRow
 from models.messages.workspace_events.rules import EventType
 from models.messages.workspace_events.shapes import event_body
 from models.messages.workspace_events.tables import workspace_event

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from models.workspace.usage.totals import settle_totals
+from models.workspace.usage import settle_totals
 from runtime.database import libpq_url
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations

@@ -20,9 +20,8 @@ from models.core.base import Id
 from models.messages.workspace_events.tables import workspace_event
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.tables import import_id_map
-from models.workspace.legacy_imports.commands import decisions, importing, recovery
-from models.workspace.legacy_imports.commands.entries import Held
-from models.workspace.legacy_imports.commands.verification import verify_counts
+from models.workspace.legacy_imports import commands, stages
+from models.workspace.legacy_imports.entries import Held
 from models.workspace.legacy_imports.queries import get_run
 from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage
 from models.workspace.legacy_imports.shapes import (
@@ -32,11 +31,12 @@ from models.workspace.legacy_imports.shapes import (
     RollBackLegacyImport,
     UpdateImportWorkspace,
 )
+from models.workspace.legacy_imports.stages import verify_counts
 from models.workspace.legacy_imports.tables import legacy_import_workspace
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.errors import ConflictError
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations
@@ -86,12 +86,12 @@ class Imports:
             entry = (await self.get(run_id)).workspaces[0].id
             body = UpdateImportWorkspace(targetWorkspaceId=target)
             async with self.admin.database.transaction() as work:
-                await decisions.update_workspace(work, run_id, entry, body)
+                await commands.update_workspace(work, run_id, entry, body)
             await self.driver.drive(run_id)
         async with self.admin.database.transaction() as work:
             principal = self.admin.actor.principal
-            await decisions.approve(work, principal, run_id, ApproveLegacyImport())
-            await decisions.start(work, run_id)
+            await commands.approve(work, principal, run_id, ApproveLegacyImport())
+            await commands.start(work, run_id)
         return run_id
 
     async def get(self, run_id: Id) -> LegacyImport:
@@ -102,7 +102,7 @@ class Imports:
         """The run after it was cancelled and taken back."""
         async with self.admin.database.transaction() as work:
             principal = self.admin.actor.principal
-            await decisions.cancel(work, principal, run_id, CancelLegacyImport())
+            await commands.cancel(work, principal, run_id, CancelLegacyImport())
         assert await self.driver.drive(run_id) == "cancelled"
         return await self.get(run_id)
 
@@ -110,7 +110,7 @@ class Imports:
         """The run after its rollback."""
         body = RollBackLegacyImport(reason="Not yet", force=force)
         async with self.admin.database.transaction() as work:
-            await recovery.roll_back(work, self.admin.actor.principal, run_id, body)
+            await commands.roll_back(work, self.admin.actor.principal, run_id, body)
         assert await self.driver.drive(run_id) == "rolled_back"
         return await self.get(run_id)
 
@@ -236,7 +236,7 @@ async def test_a_workspace_that_failed_in_every_stage_comes_in_whole_and_goes_ag
             # There are more stages than attempts.
             mine = legacy_import_workspace.c.id == entry.id
             await work.execute(update(legacy_import_workspace).where(mine).values(attempt=4))
-            await recovery.retry_workspace(work, run_id, entry.id)
+            await commands.retry_workspace(work, run_id, entry.id)
     assert await imports.driver.drive(run_id) == "completed"
     run = await imports.get(run_id)
     (entry,) = run.workspaces
@@ -263,8 +263,8 @@ def _failing_once(stage: ImportStage) -> Iterator[None]:
         return await original(work, held, *rest)
 
     name = "verify_counts" if stage == ImportStage.VERIFYING else "importing.end_stage"
-    original = verify_counts if stage == ImportStage.VERIFYING else importing.end_stage
-    with patch(f"activities.legacy_imports.workspaces.{name}", fail):
+    original = verify_counts if stage == ImportStage.VERIFYING else stages.end_stage
+    with patch(f"activities.legacy_imports.{name}", fail):
         yield
 
 

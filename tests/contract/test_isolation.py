@@ -17,9 +17,8 @@ from sqlalchemy import insert, literal, select, update
 
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import ROLE_SCOPES, Level, Role, Scope
-from models.people.api_keys.rules import new_token
-from models.people.api_keys.tables import api_key
-from models.people.workspaces.tables import workspace as workspace_table
+from models.people.api_keys import api_key, new_token
+from models.people.workspaces import workspace as workspace_table
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import Callers, caller_of
@@ -49,7 +48,7 @@ ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["item
 def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream ends by itself: here nobody is there to close it."""
     monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.5)
-    monkeypatch.setattr("api.realtime.sse.LIFETIME_SECONDS", 0.5)
+    monkeypatch.setattr("api.realtime.event_streams.LIFETIME_SECONDS", 0.5)
 
 
 def grouped(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from runtime.database import libpq_url
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
 from tests.house.source import SRC, files
 from tests.support.plans import numbered_parameters, planning_once, whole_scans
 from tests.support.postgres import migrated_database
@@ -21,8 +21,8 @@ READ_WHOLE = {
     # As far as the first row that is due.
     ("models.automation.triggers.dispatch._DUE", "trigger_event"),
     # They have a few rows.
-    ("models.core.lifecycle.suspects._SUSPECTED", "work_suspect"),
-    ("models.workspace.system.commands._BEAT", "worker_process"),
+    ("models.core.lifecycle.lost_workers._SUSPECTED", "work_suspect"),
+    ("models.workspace.system._BEAT", "worker_process"),
 }
 """The statements that may read an index, or a table, from end to end."""
 

@@ -27,20 +27,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (
             "models/core/keys.py",
-            "models.people.users.queries",
+            "models.people.users",
             "A wing imports only those below it",
         ),
         ("models/content/items/rules.py", "models.data.views.rules", "A wing imports only"),
-        ("models/people/users/queries.py", "models.people.members.rules", "Order in people"),
-        ("models/data/fields/locks.py", "models.data.records.tables", "Order in data"),
+        ("models/people/users.py", "models.people.members", "Order in people"),
+        ("models/data/fields/commands.py", "models.data.records.tables", "Order in data"),
         (
-            "models/automation/automations/placement.py",
+            "models/automation/automations/commands.py",
             "models.automation.automation_runs.rules",
             "Order in automation",
         ),
         ("activities/sources/fetching.py", "activities.jobs.exports", "Order in activities"),
         ("runtime/clock.py", "models.core.base", "Rooms import downwards only"),
-        ("api/kernel/rate_limits.py", "activities.contracts", "The API knows neither effects"),
+        ("api/kernel/limits.py", "activities.contracts", "The API knows neither effects"),
     ],
     ids=[
         "from-core",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.browser import CHROMIUM, Page, Protocol, browser
 from tests.support.engine import running_engine
 from tests.support.postgres import emptied

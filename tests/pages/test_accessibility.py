@@ -12,11 +12,10 @@ import httpx2
 import pytest
 
 from api.routers import ROUTERS
-from cli.demo.client import WorkspaceClient
-from cli.demo.shop import open_shop
-from models.automation.alert_rules.conditions import AlertKind
-from models.people.browser_sessions.commands import begin_session
-from models.people.users.commands import make_platform_admin
+from cli.demo_shop import WorkspaceClient, open_shop
+from models.automation.alert_rules.shapes import AlertKind
+from models.people.browser_sessions import begin_session
+from models.people.users import make_platform_admin
 from tests.support.browser import Page
 from tests.support.incidents import grouped
 from tests.support.patience import eventually

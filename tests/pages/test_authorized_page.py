@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.browser import Page
 from tests.support.client import Client
 from tests.support.server import Server

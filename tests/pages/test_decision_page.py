@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from models.automation.waits.decision_links import decision_path, link_to
-from models.automation.waits.resume_urls import Address
+from models.automation.waits.links import NodeAddress, decision_link_to, decision_path
 from models.core.access.rules import Role
 from tests.support.browser import Page
 from tests.support.engine import graph, node
@@ -40,9 +39,9 @@ async def asked(person: Person, user_id: UUID) -> tuple[str, str]:
         return bool(run["run"]["status"] == "waiting")
 
     await eventually(waits, what="the run that waits")
-    address = Address(UUID(run_id), "ask")
+    address = NodeAddress(UUID(run_id), "ask")
     async with person.space.database.reading() as work:
-        link = await link_to(work, person.space.id, address, user_id, work.now)
+        link = await decision_link_to(work, person.space.id, address, user_id, work.now)
     return run_id, decision_path(person.space.keys, link)
 
 

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.pages.documentation import Documentation
-from models.automation.actions.rules.configs import ActionKind
+from api.reference.documentation import Documentation
+from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingType
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.expressions.rules.functions import FUNCTIONS
-from models.core.filters.operators import Op
-from models.data.fields.rules.kinds import FieldKind
-from models.sources.data_source_runs.notes import ERROR_NOTES, Subject
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.core.filters.grammar import Op
+from models.data.fields.rules.fields import FieldKind
+from models.sources.data_source_runs.documentation import ERROR_NOTES, Subject
+from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind
-from models.workspace.changes.rules.kinds import RULES, OperationKind, keys_of
+from models.workspace.changes.rules import RULES, OperationKind, keys_of
 from tests.support.client import Client
 
 KNOWN: dict[str, Any] = {

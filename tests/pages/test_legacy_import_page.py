@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from models.people.users.commands import make_platform_admin
+from models.people.users import make_platform_admin
 from tests.support.browser import Page
 from tests.support.legacy_imports import folders, whole
 from tests.support.patience import ENOUGH

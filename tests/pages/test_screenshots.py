@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.client import WorkspaceClient
-from cli.demo.shop import RUNS, open_shop
+from cli.demo_shop import RUNS, WorkspaceClient, open_shop
 from tests.support.browser import Page
 from tests.support.patience import eventually
 from tests.support.person import Person, sign_in

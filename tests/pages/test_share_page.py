@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from api.console.files import DIGEST
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.browser import Page
 from tests.support.client import Client
 from tests.support.files import Json, stored

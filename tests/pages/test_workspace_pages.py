@@ -9,22 +9,19 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from models.automation.secrets.commands import put_secret
-from models.automation.secrets.shapes import PutSecret
+from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role, Scope
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, mark_read, notify
-from models.messages.notifications.shapes import MarkRead
+from models.messages.notifications.queries import MarkRead
 from models.messages.webhook_endpoints.commands import create_endpoint, send_test
-from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint
+from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
 from models.messages.workspace_events.rules import EventType
-from models.people.api_keys.commands import create_key
-from models.people.api_keys.shapes import CreateApiKey
+from models.people.api_keys import CreateApiKey, create_key
 from models.people.experiments.commands import create_experiment
-from models.people.release_notices.commands import publish_release
-from models.people.release_notices.shapes import PublishRelease
-from models.people.users.commands import make_platform_admin
-from runtime.settings import Settings
+from models.people.release_notices import PublishRelease, publish_release
+from models.people.users import make_platform_admin
+from runtime.configuration.settings import Settings
 from tests.support.browser import Page
 from tests.support.server import Server
 from tests.support.server import serving as api_process

@@ -1,6 +1,6 @@
 import pytest
 
-from runtime.addresses import is_public, parse_address
+from runtime.outbound_policy import is_public, parse_address
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import runtime.bounded_processes
-from runtime.bounded_processes import (
+import runtime.processes.bounded_processes
+from runtime.processes.bounded_processes import (
     BoundedProcesses,
     CrowdedError,
     OverLimitError,
@@ -56,7 +56,7 @@ def processors(_given: bytes) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "SECONDS", 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ async def test_a_call_in_a_loop_is_refused(processes: BoundedProcesses) -> None:
 async def test_work_for_one_leaves_room_for_others_and_waits_for_nobody(
     processes: BoundedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.05)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "QUEUE_SECONDS", 0.05)
     monkeypatch.setattr(_Limits, "per_key", None)
     monkeypatch.setattr(_Limits, "total", None)
     refuse_beyond(1)

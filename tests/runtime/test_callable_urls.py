@@ -12,9 +12,9 @@ from models.automation.automations.rules.graph.configs import (
     SendEmailConfig,
     SendWebhookConfig,
 )
-from models.messages.push_devices.rules import PushProvider, token_problem
-from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint
-from models.sources.connections.configs import (
+from models.messages.push_devices import PushProvider, token_problem
+from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
+from models.sources.connections.providers import (
     HttpConnection,
     MysqlConnection,
     PostgresqlConnection,
@@ -22,16 +22,19 @@ from models.sources.connections.configs import (
     SftpConnection,
     WebdavConnection,
 )
-from models.workspace.model_settings.shapes import PutModelSettings
-from runtime.addresses import is_host
-from runtime.callable_urls import canonical_host, host_name_problem, url_problem
-from runtime.identity_settings import IdentitySettings
+from models.workspace.model_settings import PutModelSettings
+from runtime.configuration.sections import IdentitySettings, MailServer, ProviderSettings
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import InvalidUrlError
-from runtime.outbound.mail_server import MailServer
-from runtime.outbound.urls import parse_url
-from runtime.outbound_policy import Allowance, OutboundPolicy
-from runtime.provider_settings import ProviderSettings
+from runtime.outbound.messages import parse_url
+from runtime.outbound_policy import (
+    Allowance,
+    OutboundPolicy,
+    canonical_host,
+    host_name_problem,
+    is_host,
+    url_problem,
+)
 
 
 @pytest.mark.parametrize(

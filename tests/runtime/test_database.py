@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Integer, QueuePool, column, func, insert, literal, select, table, text
 
 from runtime.database import Database
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
 
 ONE = PreparedStatement(select(literal(1).label("one")))
 ACTING = PreparedStatement(select(func.set_config("workspace.actor", "somebody", True)))

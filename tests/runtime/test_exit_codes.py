@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import runtime.memory_kills
-from runtime.exit_codes import OUT_OF_MEMORY, end_of, ended_by_itself
-from runtime.memory_kills import memory_kills, with_memory_kill
+import runtime.processes.exit_codes
+from runtime.processes.exit_codes import (
+    OUT_OF_MEMORY,
+    end_of,
+    ended_by_itself,
+    memory_kills,
+    with_memory_kill,
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE])
@@ -31,7 +36,7 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_the_process_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counters = tmp_path / "vmstat"
-    monkeypatch.setattr(runtime.memory_kills, "COUNTERS", counters)
+    monkeypatch.setattr(runtime.processes.exit_codes, "COUNTERS", counters)
     assert memory_kills() == 0
     counters.write_text("pgfault 12\noom_kill 3\n")
     before = memory_kills()

@@ -9,8 +9,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.exceptions import ApplicationError
 
 from runtime.errors import NotFoundError
-from runtime.failure_converter import MESSAGE_LIMIT, STACK_LIMIT
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import MESSAGE_LIMIT, STACK_LIMIT, data_converter
 
 CANARY = "canary-4f1d" * 200_000
 

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from runtime import notifier
 from runtime.database import libpq_url
-from runtime.notifier import CHANNEL, Notifier, listen
+from runtime.postgresql import notifier
+from runtime.postgresql.notifier import CHANNEL, Notifier, listen
 from tests.support.patience import ENOUGH, eventually
 
 

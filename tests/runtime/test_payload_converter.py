@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter
 
-from runtime.payload_converter import SharedPayloadConverter, data_converter
+from runtime.temporal.executions import SharedPayloadConverter, data_converter
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from pydantic import SecretStr
 
-from runtime.own_listeners import Listener
-from runtime.platform_policy import platform_policy
-from runtime.settings import Settings
+from runtime.configuration.resources import platform_policy
+from runtime.configuration.settings import Settings
+from runtime.outbound_policy import Listener
 
 
 def own(settings: Settings, **changed: object) -> set[Listener]:

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import ARRAY, Integer, Text, bindparam, column, func, literal, select, values
 
-from runtime.prefetching import LeadingStatement, Prefetch
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.prefetching import LeadingStatement, Prefetch
+from runtime.postgresql.statements import PreparedStatement
 from tests.support.watched import WatchedDatabase
 
 _PEOPLE = values(column("id", Integer), column("room", Integer), name="person").data(

@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Integer
 
 from runtime.database import Database
-from runtime.families import Family
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
 from tests.support.watched import WatchedDatabase
 
 NUMBERS = PreparedStatement(

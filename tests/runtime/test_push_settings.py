@@ -9,7 +9,7 @@ import pytest
 from joserfc.jwk import ECKey, RSAKey
 
 from runtime import base64url
-from runtime.settings import Settings, SettingsError, load_settings
+from runtime.configuration.settings import Settings, SettingsError, load_settings
 from tests.support.browsers import VAPID
 
 SCALAR = base64url.encode(bytes(range(1, 33)))

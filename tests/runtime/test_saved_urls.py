@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.callable_urls import saving, url_problem
-from runtime.outbound_policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy, saving, url_problem
 
 
 @pytest.fixture(autouse=True)

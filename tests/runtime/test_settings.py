@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runtime.settings import Settings, SettingsError, load_settings
+from runtime.configuration.settings import Settings, SettingsError, load_settings
 
 GOOD = {"DATABASE_URL": "postgresql://h/d", "WORKSPACE_SECRET_KEY": "s" * 32}
 

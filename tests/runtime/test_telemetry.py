@@ -7,7 +7,7 @@ import pytest
 import structlog
 from sqlalchemy.exc import IntegrityError
 
-from runtime.telemetry import configure_logging, describe, redact
+from runtime.observability.logs import configure_logging, describe, redact
 
 SECRETS = [
     "svc_sk_0123456789abcdefghij",

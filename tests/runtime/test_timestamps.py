@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from runtime.timestamps import wire_timestamp
+from runtime.clock import wire_timestamp
 
 
 def test_an_hour_that_a_zone_repeats_is_two_moments() -> None:

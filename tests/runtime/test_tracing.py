@@ -7,8 +7,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from sqlalchemy import select
 
-from runtime import tracing
-from runtime.outbox import outbox
+from runtime.observability import tracing
+from runtime.temporal.outbox import outbox
 from tests.support.automations import publish, read
 from tests.support.client import Client
 from tests.support.engine import graph, node

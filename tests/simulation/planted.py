@@ -12,29 +12,26 @@ from activities.automation_runs import node_execution
 from activities.maintenance import reconciler
 from activities.maintenance.families import Verdict
 from activities.outbox.relay import Relay
-from cli.families import automation_runs as family
+from cli.families import runs as family
 from models.automation.automation_runs import (
     acceptance,
-    admission,
     cancellation,
-    end_effects,
+    commands,
     execution,
-    gate,
     node_writes,
-    scheduled_runs,
     slots,
 )
 from models.automation.automation_runs.run_header import header_columns
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.lifecycle import commands as lifecycle
 from models.core.pauses import commands as pause_commands
-from models.core.pauses import release
-from models.core.pauses.resting import rests
+from models.core.pauses import commands as release
+from models.core.pauses.intents import is_resting
 from models.core.pauses.tables import resting_intent
 from runtime.ids import new_id
-from runtime.outbox import outbox
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.outbox import outbox
 from tests.simulation.processes import step
 
 Patch = pytest.MonkeyPatch
@@ -66,11 +63,13 @@ def _begin_where(*conditions: Any) -> PreparedStatement[Any]:
 
 
 def begins_whatever_its_status(patch: Patch) -> None:
-    patch.setattr(execution, "_BEGIN", _begin_where(_run.admitted_at.is_not(None), ~rests(_run.id)))
+    patch.setattr(
+        execution, "_BEGIN", _begin_where(_run.admitted_at.is_not(None), ~is_resting(_run.id))
+    )
 
 
 def begins_without_a_slot(patch: Patch) -> None:
-    patch.setattr(execution, "_BEGIN", _begin_where(_OPEN, ~rests(_run.id)))
+    patch.setattr(execution, "_BEGIN", _begin_where(_OPEN, ~is_resting(_run.id)))
 
 
 def begins_under_a_pause(patch: Patch) -> None:
@@ -80,14 +79,16 @@ def begins_under_a_pause(patch: Patch) -> None:
 def nodes_pass_a_closed_gate(patch: Patch) -> None:
     statement = (
         select(*(node_run.c[name] for name in _SHOWN))
-        .select_from(automation_run.outerjoin(node_run, gate._OWN))
+        .select_from(automation_run.outerjoin(node_run, node_writes._OWN))
         .where(_run.id == bindparam("run_id"))
     )  # fmt: skip
     patch.setattr(
-        gate, "_SHARED", PreparedStatement(statement.with_for_update(read=True, of=automation_run))
+        node_writes,
+        "_SHARED",
+        PreparedStatement(statement.with_for_update(read=True, of=automation_run)),
     )
     patch.setattr(
-        gate, "_EXCLUSIVE", PreparedStatement(statement.with_for_update(of=automation_run))
+        node_writes, "_EXCLUSIVE", PreparedStatement(statement.with_for_update(of=automation_run))
     )
 
 
@@ -132,7 +133,7 @@ def cancel_keeps_the_slot(patch: Patch) -> None:
 
 def ends_keep_the_slot(patch: Patch) -> None:
     patch.setattr(execution, "slots", _with(slots, hand_on=_nothing))
-    patch.setattr(end_effects, "slots", _with(slots, hand_on=_nothing))
+    patch.setattr(execution, "slots", _with(slots, hand_on=_nothing))
 
 
 def a_slot_too_many_is_handed_on(patch: Patch) -> None:
@@ -159,7 +160,7 @@ def held_slots_are_counted_short(patch: Patch) -> None:
 
 
 def the_oldest_run_is_not_displaced(patch: Patch) -> None:
-    patch.setattr(admission, "_displace", _nothing)
+    patch.setattr(acceptance, "_displace", _nothing)
 
 
 def the_relay_acknowledges_first(patch: Patch) -> None:
@@ -215,11 +216,11 @@ def a_repeated_event_makes_a_new_run(patch: Patch) -> None:
 
 
 def a_repeated_fire_makes_a_new_run(patch: Patch) -> None:
-    patch.setattr(scheduled_runs, "due_run_id", lambda *_: new_id())
+    patch.setattr(commands, "due_run_id", lambda *_: new_id())
 
 
 def failures_are_not_handled(patch: Patch) -> None:
-    patch.setattr(end_effects, "_fail", _nothing)
+    patch.setattr(execution, "_handle_failure", _nothing)
 
 
 def what_comes_in_under_a_pause_starts(patch: Patch) -> None:
@@ -236,7 +237,7 @@ def what_rests_is_forgotten(patch: Patch) -> None:
         if starts:
             await work.execute(delete(resting_intent).where(release._among(starts)))
 
-    patch.setattr(release, "_join", forget)
+    patch.setattr(release, "_join_outbox", forget)
 
 
 def a_pause_leaves_what_is_in_line(patch: Patch) -> None:

@@ -19,10 +19,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 import runtime.clock
 import runtime.ids
-from activities.automation_runs import node_batch, quick_loops
+from activities.automation_runs import node_execution, quick_nodes
 from activities.outbox import run_starts
-from runtime.database import Database, Transaction
-from runtime.work import SingleStatement
+from runtime.database import Database, SingleStatement, Transaction
 
 BLOCKED_SECONDS = 60
 """A step takes milliseconds. One that takes so long waits for a lock that it can never get."""
@@ -65,7 +64,7 @@ class Clock:
         patch.setattr(runtime.clock, "datetime", SimpleNamespace(now=self.now))
         patch.setattr(runtime.ids, "time", SimpleNamespace(time_ns=self.nanoseconds))
         patch.setattr(runtime.ids, "os", SimpleNamespace(urandom=self._random_bytes))
-        for module in (node_batch, quick_loops, run_starts):
+        for module in (node_execution, quick_nodes, run_starts):
             patch.setattr(module, "time", SimpleNamespace(monotonic=self.monotonic))
         begin = run_starts._Start.__init__
 

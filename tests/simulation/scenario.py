@@ -23,11 +23,11 @@ from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.core.schedules.timetables import due_run_id
-from models.workspace.pauses import commands as pauses
+from models.workspace import pauses
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import PlatformError
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.simulation.invariants import ENDS, check
 from tests.simulation.processes import Faults, Task, Violation
 from tests.simulation.temporal import Execution, Server, payloads_of

@@ -23,7 +23,7 @@ from temporalio.common import (
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import data_converter
 from tests.simulation.processes import Violation, call_of_temporal
 
 _CHILD_EXISTS = 1

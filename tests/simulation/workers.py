@@ -23,10 +23,10 @@ from temporalio.worker._workflow_instance import (
     WorkflowInstanceDetails,
 )
 
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import data_converter
 from tests.simulation.processes import Violation, step
 from tests.simulation.temporal import Client, Execution, Server, end_of, payloads_of
-from workflows.schedules.schedule_fire import DUE
+from workflows.schedules import DUE
 
 MOST_ATTEMPTS = 5
 """Tries of one local activity, after which the scenario is at fault."""

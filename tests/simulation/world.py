@@ -9,34 +9,32 @@ from uuid import UUID
 
 import psycopg
 
-from activities.called_runs import CalledRunActivities
-from activities.endings import EndingActivities
-from activities.maintenance.pause_poller import PausePoller
+from activities.endings import CalledRunActivities, EndingActivities
 from activities.maintenance.reconciler import Reconciler
 from activities.outbox.claims import Limits
-from activities.outbox.deliveries import ExecutionDeliveries
-from activities.outbox.relay import Relay
+from activities.outbox.relay import ExecutionDeliveries, Relay
 from activities.parts import Parts
-from activities.schedules.fires import ScheduleFires
-from cli.families.automation_runs import AutomationRuns
+from activities.pollers import PausePoller
+from activities.schedules import ScheduleFires
 from cli.families.registry import routes_of
-from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
+from cli.families.runs import AutomationRuns
+from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from runtime.database import libpq_url
-from runtime.families import Family, Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.outbox import Intent, Outbox
+from runtime.temporal.families import Family, Queue
+from runtime.temporal.outbox import Intent, Outbox
 from tests.simulation.processes import Clock, SteppedDatabase, Task
 from tests.simulation.temporal import Client, Server
 from tests.simulation.workers import Worker
 from tests.support.engine import KEYS, PERIODS, RUN_LIMIT, Engine, graph, node
 from tests.support.spaces import Space, make_space
 from workflows.automation_runs.automation_run import AutomationRun
-from workflows.schedules.schedule_fire import ScheduleFire
+from workflows.schedules import ScheduleFire
 
 ROOM = 4
 """Runs under way in a workspace, above which no more start."""

@@ -9,10 +9,10 @@ from sqlalchemy import delete
 
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
-from activities.automation_runs.nodes.records import RecordNodes
+from activities.automation_runs.nodes.writes import RecordNodes
 from runtime.database import Database
-from runtime.families import Family
-from runtime.outbox import outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.spaces import Space
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from models.automation.action_runs.tables import action_run
 from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support import actions
 from tests.support.actions import make, step
 from tests.support.engine import KEYS, Engine, graph, node

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from models.automation.action_runs import commands, queries
-from models.automation.action_runs.shapes import ActionRunDetail, RunAction
+from models.automation.action_runs.queries import ActionRunDetail, RunAction
 from models.automation.action_runs.tables import action_run
 from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction

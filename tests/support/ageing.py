@@ -17,8 +17,8 @@ from models.messages.jobs.tables import job
 from models.tables import metadata
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
 from runtime.ids import least_id, new_id
+from runtime.temporal.families import Family
 from tests.support.spaces import Space
 
 LASTING = {"workspace", "workspace_member", "workspace_event", "api_key", "app_user", "request_log"}

@@ -15,7 +15,7 @@ from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
 from models.messages.notifications.tables import notification
 from models.messages.workspace_events.tables import workspace_event
-from models.people.members.queries import role_of
+from models.people.members import role_of
 from runtime.clock import utc_now
 from runtime.ids import new_id
 from tests.support.patience import eventually

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from runtime import base64url
-from runtime.push_keys import VapidKey
+from runtime.configuration.push_keys import VapidKey
 
 VAPID = VapidKey.parse(base64url.encode(bytes(range(1, 33))), "mailto:push@example.test")
 """The key of the platform in tests."""

@@ -12,10 +12,9 @@ from uuid import UUID
 
 import zstandard
 
+from activities.jobs.exports import WorkspaceExports
 from activities.jobs.transactions import MORE, JobActivities
-from activities.jobs.workspace_exports import WorkspaceExports
-from models.core.bundles.findings import Findings
-from models.core.bundles.kinds import BundleKind, ImportTarget
+from models.core.bundles import BundleKind, Findings, ImportTarget
 from models.workspace.bundles.applying import (
     apply_chunk,
     check_chunk,
@@ -24,16 +23,14 @@ from models.workspace.bundles.applying import (
     plan_workspace,
     read_chunk,
 )
-from models.workspace.bundles.context_rows import load_context_rows
 from models.workspace.bundles.registry import KIND_OF, steps
 from models.workspace.bundles.rules import home
-from models.workspace.bundles.unpacking import Contents, read_lines, store_blobs
-from models.workspace.workspace_exports.commands import accept_workspace_export
-from models.workspace.workspace_exports.queries import workspace_export
+from models.workspace.bundles.unpacking import Contents, load_context_rows, read_lines, store_blobs
+from models.workspace.workspace_exports import accept_workspace_export, workspace_export
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
+from runtime.temporal.families import Family
 from tests.support.patience import eventually
 from tests.support.spaces import Space
 

@@ -6,21 +6,21 @@ from uuid import UUID
 
 from sqlalchemy import func, select, text
 
-from activities.jobs.database_copies import DatabaseCopies
+from activities.jobs.records import DatabaseCopies
 from activities.jobs.transactions import FAILED, MORE, Chunks, JobActivities
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor
-from models.data.database_copies.commands.acceptance import accept_copy
-from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.queries import DuplicateDatabase
 from models.data.fields.tables import database, field
-from models.data.record_templates.tables import record_template
+from models.data.record_templates import record_template
 from models.data.records.tables import record
 from models.data.views.tables import view
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import job
 from runtime.database import Database
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 
 _BULK = text(
     "INSERT INTO record (id, workspace_id, database_id, title, data, archived, created_at,"

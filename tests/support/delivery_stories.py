@@ -11,11 +11,11 @@ from models.core.base import Id
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
 from models.messages.deliveries.tables import Delivery, delivery
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.tables import Notification, notification
-from models.people.workspaces.commands import add_member
-from runtime.families import Family
+from models.people.workspaces import add_member
+from runtime.temporal.families import Family
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.spaces import add_person

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.shapes import RetryRun
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.sink import serving
 from tests.support.wait_stories import calling

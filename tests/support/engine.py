@@ -12,15 +12,14 @@ from sqlalchemy import select
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from activities.automation_runs.graphs import GraphCache
-from activities.automation_runs.nodes.records import RecordNodes
-from activities.automation_runs.runs import RunCache
+from activities.automation_runs.nodes.writes import RecordNodes
+from activities.automation_runs.runs import GraphCache, RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
-from activities.deliveries.push.web_push import WebPush
+from activities.deliveries.push import WebPush
 from activities.outbox.run_starts import RunStarts
 from activities.parts import Parts, Periods
-from cli.deploy.version import WorkerVersion, default_build
-from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
+from cli.deploy.versioning import WorkerVersion, default_build
+from cli.families.registry import MAINTENANCE_SCHEDULES
 from cli.worker_process import running_workers
 from models.automation.automation_runs import commands as runs
 from models.automation.automation_runs import queries as run_queries
@@ -42,17 +41,16 @@ from models.automation.automations.shapes import (
 from models.automation.waits.queries import show_waits
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.messages.push_devices.rules import PushProvider
+from models.messages.push_devices import PushProvider
+from runtime.configuration.sections import MailServer, ProviderSettings
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
-from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
-from runtime.outbox import Intent, outbox
-from runtime.provider_settings import ProviderSettings
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import Intent, outbox
 from tests.support.browsers import VAPID
 from tests.support.patience import eventually, found_when
 from tests.support.spaces import MASTER_SECRET, make_space

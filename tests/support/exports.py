@@ -16,8 +16,8 @@ from activities.jobs.transactions import FAILED, MORE, JobActivities
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import job
 from runtime.database import Database
-from runtime.families import Family
 from runtime.object_store import ObjectStore
+from runtime.temporal.families import Family
 from tests.support.client import Client
 
 Json = dict[str, Any]

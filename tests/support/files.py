@@ -11,7 +11,7 @@ import httpx2
 from sqlalchemy import func, select
 
 from models.content.files.tables import file
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.patience import ENOUGH
 from tests.support.spaces import Space

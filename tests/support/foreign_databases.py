@@ -17,7 +17,7 @@ import psycopg
 import pymysql
 from psycopg import sql
 
-from cli.supervisor.ports import choose_port
+from cli.supervisor.state import choose_port
 from tests.support.patience import ENOUGH
 
 PASSWORD = "p4ss of the r3ader"

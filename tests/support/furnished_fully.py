@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from models.automation.actions.rules.configs import CONFIGS as ACTION_CONFIGS
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.actions.rules import CONFIGS as ACTION_CONFIGS
+from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.configs import CONFIGS as NODE_CONFIGS
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.triggers.kinds import TriggerConfig, TriggerKind
 from models.content.items.rules import ItemKind
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.base import Input
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.data.views.rules.kinds import ViewKind
-from models.sources.data_sources.rules.configs import CONFIGS as SOURCE_CONFIGS
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules import CONFIGS as SOURCE_CONFIGS
+from models.sources.data_sources.rules import DataSourceKind
 from tests.contract.furnished import Furnished
 
 Json = dict[str, Any]

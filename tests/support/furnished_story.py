@@ -7,16 +7,16 @@ from unittest.mock import patch
 
 from api.app import create_app
 from models.workspace.bundles.registry import KINDS
-from models.workspace.legacy_imports.commands import importing
-from models.workspace.legacy_imports.commands.entries import Held
+from models.workspace.legacy_imports import stages
+from models.workspace.legacy_imports.entries import Held
 from models.workspace.legacy_imports.rules import ImportStage
+from runtime.configuration.sections import ProviderSettings
+from runtime.configuration.settings import Settings
 from runtime.database import Database, UnitOfWork
 from runtime.development_issuer import ensure_issuer
 from runtime.errors import ConflictError
-from runtime.families import Family
 from runtime.object_store import ObjectStore
-from runtime.provider_settings import ProviderSettings
-from runtime.settings import Settings
+from runtime.temporal.families import Family
 from tests.contract.furnished import furnish
 from tests.support.bundles import exported
 from tests.support.client import Client, Contract
@@ -35,14 +35,14 @@ async def everything(engine: Engine) -> str:
     follows, whose history would stand for it. People and what is theirs are left out: nobody knows
     them where it goes.
     """
-    original = importing.end_stage
+    original = stages.end_stage
 
     async def fail(work: UnitOfWork, held: Held, filled_stages: Collection[str]) -> ImportStage:
         if held.stage == ImportStage.AUTOMATIONS:
             raise ConflictError("Not today.")
         return await original(work, held, filled_stages)
 
-    with patch("activities.legacy_imports.workspaces.importing.end_stage", fail):
+    with patch("activities.legacy_imports.importing.end_stage", fail):
         run_id = await begin(engine, await _bundle())
         (entry,) = (await until(engine, run_id, "failed")).workspaces
     assert entry.counts.keys() >= {one.name for one in KINDS if not one.of_members} - OF_PEOPLE

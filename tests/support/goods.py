@@ -1,7 +1,7 @@
 """A small database for nodes to work on."""
 
 from models.core.base import Id
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from tests.support.engine import Engine
 

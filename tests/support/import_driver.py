@@ -6,11 +6,14 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.legacy_imports.bundles import BundleActivities
-from activities.legacy_imports.transactions import LegacyImportTransactions, NextStep
-from activities.legacy_imports.workspaces import WorkspaceActivities
+from activities.legacy_imports import (
+    BundleActivities,
+    LegacyImportTransactions,
+    NextStep,
+    WorkspaceActivities,
+)
 from models.core.base import Id
-from models.workspace.legacy_imports.commands.executions import workflow_id
+from models.workspace.legacy_imports.executions import workflow_id
 from models.workspace.legacy_imports.queries import entries_of, find_run
 from models.workspace.legacy_imports.rules import ImportStage, StepKind
 from runtime.crypto import KeyRing

@@ -12,9 +12,9 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
 from models.core.base import Id
-from models.people.users.queries import find_user
-from models.workspace.legacy_imports.commands import creation, decisions, importing, recovery
-from models.workspace.legacy_imports.commands.entries import Held
+from models.people.users import find_user
+from models.workspace.legacy_imports import commands, stages
+from models.workspace.legacy_imports.entries import Held
 from models.workspace.legacy_imports.queries import get_run
 from models.workspace.legacy_imports.shapes import (
     ApproveLegacyImport,
@@ -25,8 +25,8 @@ from models.workspace.legacy_imports.shapes import (
 )
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnavailableError
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.bundles import bundle, line
 from tests.support.engine import Engine
 from tests.support.patience import eventually
@@ -43,7 +43,7 @@ async def accept(engine: Engine, content: bytes) -> Id:
     body = CreateLegacyImport(bundleObjectKey=key, bundleChecksum=sha256(content).hexdigest())
     run_id: Id = new_id()
     async with engine.database.transaction() as work:
-        await creation.create_run(work, engine.actor.principal, run_id, body)
+        await commands.create_run(work, engine.actor.principal, run_id, body)
     return run_id
 
 
@@ -65,7 +65,7 @@ async def begin(engine: Engine, content: bytes) -> Id:
     """A run that is approved and started."""
     run_id = await approved(engine, content)
     async with engine.database.transaction() as work:
-        await decisions.start(work, run_id)
+        await commands.start(work, run_id)
     return run_id
 
 
@@ -75,26 +75,26 @@ async def approved(engine: Engine, content: bytes) -> Id:
     await until(engine, run_id, "awaiting_review")
     async with engine.database.transaction() as work:
         body = ApproveLegacyImport()
-        await decisions.approve(work, engine.actor.principal, run_id, body)
+        await commands.approve(work, engine.actor.principal, run_id, body)
     return run_id
 
 
 async def cancel(engine: Engine, run_id: Id) -> str:
     """Cancel a run; the id of its execution."""
     async with engine.database.transaction() as work:
-        await decisions.cancel(work, engine.actor.principal, run_id, CancelLegacyImport())
+        await commands.cancel(work, engine.actor.principal, run_id, CancelLegacyImport())
     await until(engine, run_id, "cancelled")
     return Family.LEGACY_IMPORT.workflow_id(run_id)
 
 
 @contextmanager
 def held_up(step: str) -> Iterator[None]:
-    """No workspace gets over a step of `activities.legacy_imports.workspaces` meanwhile."""
+    """No workspace gets over a step of `activities.legacy_imports` meanwhile."""
 
     async def refuse(*_: Any, **__: Any) -> None:
         raise UnavailableError("Later.")
 
-    with patch(f"activities.legacy_imports.workspaces.{step}", refuse):
+    with patch(f"activities.legacy_imports.{step}", refuse):
         yield
 
 
@@ -139,7 +139,7 @@ async def blocked(engine: Engine) -> str:
     run_id = await accept(engine, await small(engine, told_of=2))
     await until(engine, run_id, "awaiting_review")
     async with engine.database.transaction() as work:
-        await decisions.repeat_dry_run(work, run_id)
+        await commands.repeat_dry_run(work, run_id)
     run = await until(engine, run_id, "awaiting_review")
     assert run.workspaces[0].stage == "blocked"
     return await cancel(engine, run_id)
@@ -227,18 +227,18 @@ async def _until_stage(engine: Engine, run_id: Id, stage: str) -> None:
 
 async def retried(engine: Engine) -> str:
     """The execution that tries one of two workspaces again, which failed."""
-    original = importing.make_workspace
+    original = stages.make_workspace
 
     async def refuse(work: UnitOfWork, held: Held) -> None:
         if held.entry.position:
             raise ConflictError("Not today.")
         await original(work, held)
 
-    with patch("models.workspace.legacy_imports.commands.importing.make_workspace", refuse):
+    with patch("models.workspace.legacy_imports.stages.make_workspace", refuse):
         run_id = await begin(engine, await small(engine, 2))
         run = await until(engine, run_id, "completed_with_warnings")
     async with engine.database.transaction() as work:
-        await recovery.retry_workspace(work, run_id, run.workspaces[1].id)
+        await commands.retry_workspace(work, run_id, run.workspaces[1].id)
     await until(engine, run_id, "completed")
     return Family.LEGACY_IMPORT.workflow_id(run_id, "retry/1")
 
@@ -249,7 +249,7 @@ async def rolled_back(engine: Engine, *, force: bool = False) -> str:
     await until(engine, run_id, "completed")
     body = RollBackLegacyImport(reason="Recorded", force=force)
     async with engine.database.transaction() as work:
-        await recovery.roll_back(work, engine.actor.principal, run_id, body)
+        await commands.roll_back(work, engine.actor.principal, run_id, body)
     await until(engine, run_id, "rolled_back")
     return Family.LEGACY_IMPORT.workflow_id(run_id, "rollback/1")
 

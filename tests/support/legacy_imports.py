@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import select, text
 
-from models.people.users.commands import make_platform_admin
-from models.people.workspaces.tables import workspace, workspace_member
+from models.people.users import make_platform_admin
+from models.people.workspaces import workspace, workspace_member
 from models.workspace.bundles.tables import import_id_map
 from tests.support.bundles import bundle, line
 from tests.support.client import Client

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.sink import Sink
 

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import update
 
-from models.workspace.system.commands import beat, leave
-from models.workspace.system.tables import worker_process
-from runtime.families import Queue
+from models.workspace.system import beat, leave, worker_process
 from runtime.ids import new_id
+from runtime.temporal.families import Queue
 from tests.support.spaces import Space
 
 

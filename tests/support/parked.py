@@ -3,14 +3,13 @@
 import uuid
 from typing import Any
 
-from models.automation.automation_runs import commands, execution, node_writes, suspension
-from models.automation.automation_runs.gate import NodeRow
-from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs import calls, commands, execution, node_writes
+from models.automation.automation_runs.node_writes import NodeKey, NodeRow
 from models.automation.automation_runs.shapes import RunNow
-from models.automation.waits import wait_lifecycle
-from models.automation.waits.wait_lifecycle import NewWait
-from runtime import outbox
-from runtime.families import Family
+from models.automation.waits import store
+from models.automation.waits.store import NewWait
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 from tests.support.automations import publish
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -44,6 +43,6 @@ async def wait(space: Space, run_id: uuid.UUID, node: Json) -> None:
         header = await execution.begin(work, run_id)
         assert header is not None
         new = NewWait(key, workflow_id, node["config"], header.created_by_user_id)
-        assert await wait_lifecycle.begin(work, new) is None
+        assert await store.begin_wait(work, new) is None
         await node_writes.park_node(work, key, before, inputs=node["config"], seconds=seconds)
-        await suspension.suspend(work, run_id, workflow_id, [])
+        await calls.suspend_execution(work, run_id, workflow_id, [])

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from sqlalchemy import func, select, update
 
-from models.core.pauses.release import attend
+from models.core.pauses.commands import attend_next_pause
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.core.pauses.tables import pause, resting_intent
-from models.workspace.pauses import commands
+from models.workspace import pauses
 from runtime.database import Database
-from runtime.outbox import Intent, outbox
+from runtime.temporal.outbox import Intent, outbox
 from tests.support.engine import Engine
 
 
@@ -24,7 +24,7 @@ async def attend_once(database: Database, subject_id: UUID | str, *, now: bool =
             due = update(pause).where(these, pause.c.due_at.is_not(None))
             await work.execute(due.values(due_at=func.to_timestamp(0)))
     async with database.transaction() as work:
-        await attend(work)
+        await attend_next_pause(work)
     async with database.transaction() as work:
         return (
             await work.first(select(pause.c.id).where(these, pause.c.due_at <= work.now))
@@ -74,7 +74,7 @@ async def _in_order(
 async def pause_work(engine: Engine, kind: PauseSubject, subject_id: UUID) -> None:
     """A pause by the actor of an engine."""
     async with engine.database.transaction() as work:
-        await commands.pause(work, engine.actor, kind, subject_id, PauseWork())
+        await pauses.pause(work, engine.actor, kind, subject_id, PauseWork())
 
 
 async def resume_work(
@@ -82,4 +82,4 @@ async def resume_work(
 ) -> None:
     """A resume by the actor of an engine."""
     async with engine.database.transaction() as work:
-        await commands.resume(work, engine.actor, kind, subject_id, ResumeWork(rate=rate))
+        await pauses.resume(work, engine.actor, kind, subject_id, ResumeWork(rate=rate))

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from runtime.prepared_statement import PARAMETER
-from runtime.sessions import STRAIGHT
+from runtime.postgresql.sessions import STRAIGHT
+from runtime.postgresql.statements import PARAMETER
 
 Statement = tuple[str, Any]
 """The text of a statement, and its parameters."""

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from cli.supervisor.ports import choose_port
-from cli.supervisor.privileges import service_account
+from cli.supervisor.postgres import service_account
+from cli.supervisor.state import choose_port
 from tests.support.patience import eventually
 
 SESSIONS = 4

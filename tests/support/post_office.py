@@ -13,7 +13,7 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP
 
-from runtime.outbound.mail_server import MailServer
+from runtime.configuration.sections import MailServer
 
 SENDER = "platform@sender.test"
 

@@ -19,14 +19,14 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
-from cli.families.job_families import JOB_FAMILIES
-from cli.replay.golden import golden
+from cli.families.jobs import JOB_FAMILIES
+from cli.replay.histories import golden
 from models.messages.jobs.commands import accept_job
+from runtime.configuration.sections import MailServer
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
-from runtime.families import Family, Queue
 from runtime.ids import new_id
-from runtime.outbound.mail_server import MailServer
+from runtime.temporal.families import Family, Queue
 from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
 from tests.support.delivery_stories import DELIVERY_STORIES
@@ -48,8 +48,7 @@ from tests.support.source_stories import SOURCE_STORIES
 from tests.support.temporal import dev_server
 from tests.support.timer_stories import TIMER_STORIES
 from tests.support.wait_stories import WAIT_STORIES
-from workflows.maintenance.maintenance import Maintenance
-from workflows.maintenance.retention import Retention
+from workflows.schedules import Maintenance, Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
 SOON = 12

@@ -6,8 +6,8 @@ from sqlalchemy import delete
 
 from models.automation.run_operations import commands
 from models.core.base import Id
-from models.people.workspaces.tables import workspace_member
-from runtime.families import Family
+from models.people.workspaces import workspace_member
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.run_operations import accept, accept_within, detail, ended, failed_runs

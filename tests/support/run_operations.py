@@ -12,19 +12,19 @@ from activities.endings import CLOSED
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.execution import Advance, advance
-from models.automation.run_operations.lifecycle import RUN_OPERATIONS
-from models.automation.run_operations.rows import OperationRow
-from models.automation.run_operations.shapes import (
+from models.automation.run_operations.queries import (
     CreateRunOperation,
     RunOperationShape,
     RunResultList,
 )
+from models.automation.run_operations.rules import OperationRow
+from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.access.rules import Actor
 from models.core.lifecycle import commands as lifecycle
 from models.core.pagination import page_request
-from runtime import outbox
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
+from runtime.temporal import outbox
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import found_when
 

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from models.automation.automations.shapes import AutomationDetail
 from models.automation.automations.tables import automation
 from models.core.base import Id
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.run_rows import runs_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.files import Wire
 from tests.support.forked import Forked, workspace
 from tests.support.patience import ENOUGH

@@ -4,17 +4,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from models.core.base import Id
-from models.data.records.commands.upsert import hold_upserts
-from models.sources.data_source_runs.commands.acceptance import accept_refresh, cancel_run
-from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.commands.staging import find_run, unstage
+from models.data.records.upserts import hold_upserts
+from models.sources.data_source_runs.acceptance import accept_refresh, cancel_run
+from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.queries import get_run
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_source_runs.staging import find_run, unstage
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.shapes import CreateDataSource
-from runtime.families import Family
+from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.endpoint import Endpoint, never, reply, serving
 from tests.support.engine import Engine
 from tests.support.goods import make_table

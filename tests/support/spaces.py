@@ -7,16 +7,13 @@ from uuid import UUID, uuid4
 from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
-from models.people.api_keys.commands import issue_key
-from models.people.users.commands import sync_profile
-from models.people.users.tables import app_user
-from models.people.workspaces.commands import add_member, create_workspace
-from models.people.workspaces.shapes import CreateWorkspace
-from models.people.workspaces.tables import workspace_member
+from models.people.api_keys import issue_key
+from models.people.users import app_user, sync_profile
+from models.people.workspaces import CreateWorkspace, add_member, create_workspace, workspace_member
+from runtime.configuration.sections import DEVELOPMENT_ISSUER
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.identity_settings import DEVELOPMENT_ISSUER
 
 MASTER_SECRET = "a master secret that only tests use and that is long enough"
 

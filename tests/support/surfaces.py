@@ -9,8 +9,8 @@ from sqlalchemy import insert, update
 from models.content.items.commands import create_item_for
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.tables import item, item_grant
-from models.content.surfaces.commands.surfaces import create_surface
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.commands import create_surface
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Level
 from models.data.forms.commands import create_form
 from runtime.ids import new_id

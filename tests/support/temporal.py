@@ -9,8 +9,8 @@ from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
 from cli.supervisor.temporal import dynamic_config, temporal_binary
-from runtime.families import SearchAttribute
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import data_converter
+from runtime.temporal.families import SearchAttribute
 
 
 def _options(*extra: str) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from typing import Any
 
 from sqlalchemy import select
 
-from activities.maintenance.executions import describe_execution
+from activities.maintenance.families import describe_execution
 from models.core.base import Id
-from models.data.time_entries.commands.changes import update_entry
-from models.data.time_entries.commands.starting import start_entry
+from models.data.time_entries.commands import start_entry, update_entry
 from models.data.time_entries.shapes import StartTimeEntry, TimeEntryDetail, UpdateTimeEntry
 from models.data.time_entries.tables import TimeEntry, time_entry
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 

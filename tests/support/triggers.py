@@ -18,9 +18,9 @@ from models.automation.automations.shapes import (
 from models.automation.triggers.tables import debounced_change
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.records.commands.records import (
+from models.data.records.commands import (
     archive_record,
     create_record,
     delete_record,

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import httpx2
 
-from models.people.browser_sessions.commands import begin_session, make_sign_in_link
-from models.people.browser_sessions.rules import new_token
+from models.people.browser_sessions import begin_session, make_sign_in_link, new_token
 from tests.support.spaces import Space
 
 ORIGIN = "https://platform.test"

@@ -6,7 +6,7 @@ from functools import partial
 
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, Json, by_node, graph, node
 from tests.support.waits import approval, event, held, resume, waiting
 

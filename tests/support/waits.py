@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.waits import commands
-from models.automation.waits.shapes import PublishEvent, ResumeNode
+from models.automation.waits.commands import PublishEvent, ResumeNode
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
-from models.people.workspaces.commands import add_member
+from models.people.workspaces import add_member
 from tests.support.engine import Engine, Json, by_node, graph, node
 from tests.support.spaces import add_person
 

@@ -14,9 +14,8 @@ from psycopg import sql
 from sqlalchemy import event
 from typing_extensions import override
 
-from runtime.database import Database, Transaction
-from runtime.sessions import BoundedConnection
-from runtime.work import SingleStatement
+from runtime.database import Database, SingleStatement, Transaction
+from runtime.postgresql.sessions import BoundedConnection
 
 _TRANSACTION = re.compile(
     r"\s*(COMMIT|END|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION)\b", re.IGNORECASE

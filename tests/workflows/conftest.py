@@ -8,8 +8,8 @@ import structlog
 from temporalio.testing import WorkflowEnvironment
 
 from models.core.base import Id
+from runtime.configuration.settings import Settings
 from runtime.database import Database
-from runtime.settings import Settings
 from tests.support.engine import Engine, running_engine
 from tests.support.goods import make_table
 from tests.support.post_office import PostOffice, open_post_office

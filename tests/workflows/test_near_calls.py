@@ -3,8 +3,8 @@
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from runtime.fairness import HEADER
-from runtime.families import Family, Queue
+from runtime.temporal.executions import FAIRNESS_HEADER
+from runtime.temporal.families import Family, Queue
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, graph, node
 
@@ -24,4 +24,4 @@ async def test_a_call_is_on_the_queue_of_its_workflow_and_names_its_workspace(
     )
     assert call.task_queue.name == Queue.AUTOMATION
     key = f"{engine.actor.workspace_id}/{Family.AUTOMATION_RUN}"
-    assert call.header.fields[HEADER].data.decode() == key
+    assert call.header.fields[FAIRNESS_HEADER].data.decode() == key

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, insert, select
 
 from models.core.base import Id
 from models.sources.outbound_limits.commands import delete_limit, update_limit
-from models.sources.outbound_limits.shapes import UpdateOutboundLimit
+from models.sources.outbound_limits.queries import UpdateOutboundLimit
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from runtime.clock import utc_now
 from runtime.ids import new_id

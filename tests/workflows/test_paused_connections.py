@@ -13,12 +13,11 @@ from models.core.base import Id
 from models.core.pauses.shapes import PauseShape, PauseWork
 from models.sources.connections.commands import create_connection, delete_connection
 from models.sources.connections.shapes import CreateConnection
-from models.sources.outbound_limits.line import Call
-from models.sources.outbound_limits.pauses import call_back, pause_of
-from models.sources.outbound_limits.shapes import ResumeConnection
+from models.sources.outbound_limits.commands import call_back, pause_of
+from models.sources.outbound_limits.queries import ResumeConnection
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
-from models.sources.outbound_limits.turns import ask, leave_lines
-from models.workspace.pauses import commands
+from models.sources.outbound_limits.turns import Call, ask, leave_lines
+from models.workspace import pauses
 from runtime.ids import new_id
 from tests.support import actions
 from tests.support.automations import read
@@ -48,13 +47,13 @@ async def connect(engine: Engine, url: str) -> Id:
 
 async def pause(engine: Engine, connection_id: Id, reason: str = "It moves.") -> None:
     async with engine.database.transaction() as work:
-        await commands.pause_connection(work, engine.actor, connection_id, PauseWork(reason=reason))
+        await pauses.pause_connection(work, engine.actor, connection_id, PauseWork(reason=reason))
 
 
 async def resume(engine: Engine, connection_id: Id, rate: int | None = None) -> None:
     async with engine.database.transaction() as work:
         body = ResumeConnection(rate=rate)
-        await commands.resume_connection(work, engine.actor, connection_id, body)
+        await pauses.resume_connection(work, engine.actor, connection_id, body)
 
 
 async def shown(engine: Engine, connection_id: Id) -> PauseShape:

@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 from temporalio.testing import WorkflowEnvironment
 
 from api.app import create_app
-from cli.doctor.database import check_pooler
-from runtime.platform_database import platform_database
-from runtime.settings import Settings
+from cli.doctor_checks import check_pooler
+from runtime.configuration.resources import platform_database
+from runtime.configuration.settings import Settings
 from tests.support.bundles import exported
 from tests.support.client import Client, Contract
 from tests.support.endpoint import Serve

@@ -7,9 +7,9 @@ from sqlalchemy import text
 from temporalio.client import WorkflowExecutionStatus
 
 from activities.automation_runs.runs import RunCache
-from activities.jobs.source_previews import SourcePreviews
+from activities.jobs.data_sources import SourcePreviews
 from runtime.database import Database
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when

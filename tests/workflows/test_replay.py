@@ -10,8 +10,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
 from cli.families.registry import WORKFLOWS
-from runtime.families import Family
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import data_converter
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually

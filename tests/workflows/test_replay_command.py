@@ -20,11 +20,10 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typer.testing import CliRunner
 
 from cli.commands import app
-from cli.replay.executions import Execution, followers, recent
-from cli.replay.golden import golden, read_history
+from cli.replay.histories import Execution, followers, golden, read_history, recent_executions
 from models.core.base import Id
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support import forked
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
@@ -438,7 +437,10 @@ async def test_what_is_open_is_judged_before_what_ended(engine: Engine) -> None:
         return count.count == 2
 
     await eventually(are_visible, what="the open and the ended run in visibility")
-    first = [one async for one in recent(engine.client, timedelta(hours=1), "AutomationRun", 1)]
+    first = [
+        one
+        async for one in recent_executions(engine.client, timedelta(hours=1), "AutomationRun", 1)
+    ]
     assert [one.status for one in first] == [WorkflowExecutionStatus.RUNNING]
     await engine.cancel(automation.id, waits)
 

@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from cli.replay.errors import HistoryUnavailableError
-from cli.replay.once import Once, Request, execute_once
-from cli.replay.own_code import Options
-from models.automation.secrets.commands import put_secret
-from models.automation.secrets.shapes import PutSecret
+from cli.replay.histories import HistoryUnavailableError
+from cli.replay.reexecution import Options, Reexecution, Request, reexecute
+from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role
 from models.core.base import Id
+from runtime.configuration.settings import Settings
 from runtime.database import Database
 from runtime.ids import new_id
-from runtime.settings import Settings
 from tests.support import actions, forked
 from tests.support.actions import make, step
 from tests.support.client import Client
@@ -64,10 +62,10 @@ def once(engine: Engine, settings: Settings) -> Any:
     """Executes once more without a Temporal, and sees that nothing was kept."""
     known = settings.model_copy(update=OURS)
 
-    async def execute(run_id: Id, node_id: str, **options: Any) -> Once:
+    async def execute(run_id: Id, node_id: str, **options: Any) -> Reexecution:
         before = await settled(engine.database)
         try:
-            return await execute_once(known, Request(run_id, node_id, Options(**options)))
+            return await reexecute(known, Request(run_id, node_id, Options(**options)))
         finally:
             assert await digests(engine.database) == before
 

@@ -16,7 +16,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.automation_runs import AutomationRuns
+from cli.families.runs import AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, give_up_waiting
@@ -25,12 +25,12 @@ from models.messages.deliveries.tables import delivery_line
 from models.messages.jobs.commands import close_job, record_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import job
-from models.sources.data_source_overviews.queries import get_data_source
+from models.sources.data_source_overviews import get_data_source
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.shapes import CreateDataSource
-from runtime.families import Family, Queue
+from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
-from runtime.outbox import Intent, append, outbox
+from runtime.temporal.families import Family, Queue
+from runtime.temporal.outbox import Intent, append, outbox
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import VERSION, Engine, by_node, graph, node
 from tests.support.patience import eventually

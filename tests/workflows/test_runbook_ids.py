@@ -3,7 +3,7 @@
 import re
 
 from cli.families.registry import ROUTES
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.fingerprints import ROOT
 
 _ID = re.compile(r"`([a-z-]+)/[^`]+`")

@@ -15,7 +15,7 @@ from temporalio.worker.workflow_sandbox import (
     SandboxRestrictions,
 )
 
-from runtime.payload_converter import data_converter
+from runtime.temporal.executions import data_converter
 from workflows.runners import sandboxed_runner
 
 

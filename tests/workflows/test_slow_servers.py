@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from activities.database_errors import UNEXPECTED_ATTEMPTS
-from activities.jobs.source_previews import SourcePreviews
-from activities.slot_shares import SlotShares
+from activities.jobs.data_sources import SourcePreviews
+from activities.turns import SlotShares
 from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
 from models.core.work_bounds import RUNNING
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Serve, once, reply
 from tests.support.engine import KEYS, Engine, graph, node

@@ -16,13 +16,12 @@ from activities.automation_runs.node_execution import (
     NodeExecution,
     kept_output,
 )
-from activities.automation_runs.nodes.failures import failure_of
-from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.effects import without_credentials
+from activities.automation_runs.nodes.invocation import NodeResult, failure_of
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
-from activities.automation_runs.nodes.secrecy import without_credentials
 from activities.automation_runs.runs import RunCache
 from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, ParkReply, WakeCall
-from models.automation.action_runs.acceptance import (
+from models.automation.action_runs.commands import (
     ActionRequest,
     AskingNode,
     accept,
@@ -30,19 +29,18 @@ from models.automation.action_runs.acceptance import (
     start_request,
     summary_of,
 )
-from models.automation.action_runs.closing import NODE_ENDED, Ended
-from models.automation.action_runs.execution import abandon, find_end
+from models.automation.action_runs.execution import NODE_ENDED, EndedRun, abandon, find_end
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.actions.queries import find_action
 from models.automation.automation_runs import node_writes
-from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.rules import NodeError
 from models.core.base import Id, JsonObject
 from runtime.database import Database
 from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
-from runtime.families import Family
 from runtime.ids import parse_id
+from runtime.temporal.families import Family
 
 
 class ActionNodeActivities:
@@ -136,7 +134,7 @@ async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
     return ParkReply(NodeState.WAITING, seconds=None, called=called)
 
 
-def _result(end: Ended) -> NodeResult:
+def _result(end: EndedRun) -> NodeResult:
     """The node's result, which is that of the last step. Raises NodeError."""
     if end.status is ActionRunStatus.SUCCEEDED:
         return NodeResult(end.result or {})

@@ -11,33 +11,33 @@ from enum import StrEnum
 
 from activities.action_runs.calls import CALLS
 from activities.automation_runs.node_execution import completion, kept_output
-from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import (
     Effect,
+    Failure,
     Invocation,
     NodeResult,
     Outgoing,
     Transaction,
     check_named,
+    failure_of,
 )
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
-from activities.database_absence import awaiting_database
-from activities.database_errors import is_away
-from activities.outside_turns import CallHeldError
-from models.automation.action_runs import step_writes
+from activities.database_errors import awaiting_database, is_away
+from activities.turns import CallHeldError
+from models.automation.action_runs import execution
 from models.automation.action_runs.execution import ActionRunHeader, StepRow, pass_gate
 from models.automation.action_runs.rules import PlannedStep, StepStatus
-from models.automation.actions.rules.configs import ActionKind
-from models.automation.automation_runs.errors import NodeError, RunClosedError
+from models.automation.actions.rules import ActionKind
+from models.automation.automation_runs.rules import NodeError, RunClosedError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import saved_expression
-from runtime import steps
-from runtime.bounded_processes import evaluate_bounded
 from runtime.database import Database, UnitOfWork
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes import exit_codes
+from runtime.processes.bounded_processes import evaluate_bounded
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 LONGEST_WAIT = timedelta(days=1)
 """For an automation run whose end a step waits for."""
@@ -117,7 +117,7 @@ class ActionSteps:
         Raises only while the database is away, and only before an effect or after its result is
         written.
         """
-        steps.announce(f'Step "{attempt.step.id}"')
+        exit_codes.announce_step(f'Step "{attempt.step.id}"')
         try:
             opened = await self._open(attempt)
             if isinstance(opened, StepReply):
@@ -167,14 +167,14 @@ class ActionSteps:
             if row.status is StepStatus.PENDING and not await evaluate_bounded(
                 lambda: _condition_holds(step, context)
             ):
-                await step_writes.skip_step(work, header.run_id, step.id)
+                await execution.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
             if row.status is StepStatus.RUNNING and step.kind in CALLS:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
             parameters = await evaluate_bounded(lambda: resolve(step.parameters, sends))
             if step.kind in OUTSIDE:
-                await step_writes.start_step(work, header.run_id, step.id, attempt.number)
+                await execution.start_step(work, header.run_id, step.id, attempt.number)
                 return _outgoing(attempt, row, parameters, work)
             return await self._within(work, attempt, parameters, context)
 
@@ -191,7 +191,7 @@ class ActionSteps:
             perform = self._transactions[node_kind(step.kind)]
             result = await perform(Invocation(work, header.actor, parameters))
         if result is None:
-            await step_writes.start_step(work, header.run_id, step.id, attempt.number)
+            await execution.start_step(work, header.run_id, step.id, attempt.number)
             return StepReply(StepState.WAITING)
         return await _completed(work, attempt, result)
 
@@ -223,7 +223,7 @@ class ActionSteps:
             if row.status in ENDED:
                 return ENDED[row.status]
             number = max(attempt.number, row.attempt)
-            await step_writes.fail_step(
+            await execution.fail_step(
                 work,
                 header.run_id,
                 step.id,
@@ -239,7 +239,7 @@ async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep)
     """The context of a step's bindings: the run's input as `trigger`, earlier steps as `nodes`."""
     return BindingContext(
         trigger=header.input,
-        nodes=await step_writes.load_results(work, header),
+        nodes=await execution.load_results(work, header),
         run=header.variable,
         sends_secrets=step.kind in OUTSIDE,
     )
@@ -271,7 +271,7 @@ def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: Unit
 async def _completed(work: UnitOfWork, attempt: Attempt, result: NodeResult) -> StepReply:
     output = completion(result, None).output
     run_id, step_id = attempt.header.run_id, attempt.step.id
-    await step_writes.complete_step(work, run_id, step_id, output, attempt.number)
+    await execution.complete_step(work, run_id, step_id, output, attempt.number)
     return StepReply(StepState.SUCCEEDED)
 
 

@@ -9,28 +9,28 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepState
-from activities.automation_runs.nodes.failures import Failure
+from activities.automation_runs.nodes.invocation import Failure
 from activities.contracts import CalledRun
-from activities.database_absence import awaiting_database
+from activities.database_errors import awaiting_database
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
-from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import (
+    NODE_ENDED,
     ActionRunHeader,
     abandon,
     finish,
     load_header,
+    load_statuses,
     node_is_open,
 )
 from models.automation.action_runs.rules import ActionRunStatus
-from models.automation.action_runs.step_writes import load_statuses
-from models.automation.automation_runs import gate, node_writes
-from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs import node_writes
 from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.rules import RunClosedError
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import Id
 from runtime.database import Database
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 OVERDUE = "The attempt did not end within its time, or its worker was lost."
 
@@ -136,7 +136,7 @@ class ActionRunActivities:
 
     async def _begin_attempt(self, node: NodeKey, attempt: int) -> None:
         async with self._database.transaction() as work:
-            before = await gate.pass_gate(work, node.run_id, node.node_id, node.scope_key)
+            before = await node_writes.pass_gate(work, node.run_id, node.node_id, node.scope_key)
             if before.attempt is not None and before.attempt < attempt:
                 # An attempt that failed in order is recorded; this one did not end.
                 await node_writes.record_attempt(

@@ -1,19 +1,312 @@
-"""The activities of loops whose iterations a workflow runs (decisions C8, D2)."""
+"""Loop nodes: opened, decided on, paused and ended, one transaction each (decisions C8, D2).
+
+Their iterations run elsewhere: in a batch (`quick_loops`), in the workflow of the run, or in
+workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.
+"""
 
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from temporalio import activity
 
-from activities.automation_runs.loop_nodes import LoopNodes
-from activities.automation_runs.node_execution import NodeExecution
-from activities.automation_runs.runs import RunCache
-from activities.contracts import NodeCall, NodeReply
-from activities.loop_contracts import ChunkCall, ChunkOpened, IterationCall, LoopEndCall, LoopReply
-from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automations.rules.planner.plan_state import PlanState
+from activities.automation_runs.node_execution import (
+    CLOSED,
+    OUTPUT_LIMIT,
+    CalledNode,
+    GatedNode,
+    NodeExecution,
+    show_running,
+)
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.resolution import (
+    binding_context,
+    loop_parameters,
+    open_loop,
+    substitute,
+)
+from activities.automation_runs.runs import OpenLoop, RunCache, read_config
+from activities.contracts import (
+    ChunkCall,
+    ChunkOpened,
+    IterationCall,
+    Iterations,
+    LoopEndCall,
+    LoopReply,
+    NodeCall,
+    NodeReply,
+    NodeState,
+    part_of,
+)
+from models.automation.automation_runs import loops, node_writes
+from models.automation.automation_runs.rules import NodeError, RunClosedError
+from models.automation.automations.rules.graph.configs import ForEachConfig, RepeatConfig
+from models.automation.automations.rules.graph.kinds import EdgeOutcome
+from models.automation.automations.rules.planner.planner import PlanState
+from models.automation.automations.rules.planner.protocol import NodeRef
+from models.core.base import Id, JsonObject
+from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.expressions import saved_expression
 from runtime.database import Database
+from runtime.processes.bounded_processes import evaluate_bounded
+
+ITERATING = NodeReply(NodeState.ITERATING)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A loop that iterates, and how far it had come when that was last written."""
+
+    loop: OpenLoop
+    progress: JsonObject | None = None
+
+
+class LoopNodes:
+    """The transactions of loop nodes. Each may be repeated."""
+
+    def __init__(self, nodes: NodeExecution) -> None:
+        self._nodes = nodes
+
+    async def open(self, call: NodeCall) -> LoopReply:
+        """Show a loop as running and say what iterations it has; its failure if it has none."""
+        opened = await self.opened(call)
+        if isinstance(opened, NodeReply):
+            return LoopReply(opened)
+        loop = opened.loop
+        ready = Iterations(
+            loop.count or 0,
+            loop.parallelism,
+            loop.stops_on_error,
+            more=loop.count is None,
+            most=loop.most,
+        )
+        return LoopReply(ITERATING, ready)
+
+    async def opened(self, call: NodeCall) -> Opened | NodeReply:
+        """The same for whoever runs the iterations in this process."""
+        return await self._nodes.guarded(call, self._open)
+
+    async def _open(self, invocation: CalledNode) -> Opened | NodeReply:
+        substituted = substitute(invocation.run, invocation.node)
+        if substituted is not None:
+            done = replace(substituted, outcome=EdgeOutcome.DONE)
+            return await self._nodes.complete_with_gate(invocation, done, None)
+        ref = _ref(invocation)
+        known = invocation.run.known_loop(ref)
+        if known is not None:
+            async with self._nodes.database.statement() as work:
+                return Opened(known, await loops.read_progress(work, invocation.key))
+        parameters = await loop_parameters(self._nodes.database, invocation)
+        loop = OpenLoop(read_config(invocation.node.kind, parameters), invocation.run.chosen(ref))
+        _check_size(loop)
+
+        earlier = await self._retried(invocation, parameters)
+
+        async def body(node: GatedNode) -> loops.StoredLoop | None:
+            if node.before.status is None:
+                await node_writes.start_node(
+                    node.work, invocation.key, node.before, inputs=parameters, attempt=1
+                )
+                if earlier is not None:
+                    await loops.reuse_items(node.work, invocation.key, earlier, *_body(invocation))
+                return None
+            return await loops.read_loop(node.work, invocation.key)
+
+        row = await self._nodes.behind_gate(invocation, body)
+        if isinstance(row, NodeReply):
+            return row
+        if row is not None:
+            loop = OpenLoop(read_config(invocation.node.kind, row.input), loop.indexes)
+        invocation.run.keep_loop(ref, loop)
+        return Opened(loop, None if row is None else row.output)
+
+    async def _retried(self, invocation: CalledNode, parameters: JsonObject) -> Id | None:
+        """The run whose items this loop goes on with: one that is retried, with the same items."""
+        header = invocation.run.header
+        if "reused" not in header.options or invocation.run.chosen(_ref(invocation)):
+            return None
+        async with self._nodes.database.statement() as work:
+            earlier = await loops.earlier_loop(work, header, invocation.key)
+        if earlier is None or earlier.input != parameters:
+            return None
+        run_id: Id = earlier.run_id
+        return run_id
+
+    async def next_iteration(self, call: IterationCall) -> LoopReply:
+        """Decide on the next iteration of a repeat; WAITING when its delay comes first."""
+        reply = await self._nodes.guarded(
+            call.loop, lambda invocation: self._next(invocation, call.index)
+        )
+        return reply if isinstance(reply, LoopReply) else LoopReply(reply)
+
+    async def _next(self, invocation: CalledNode, index: int) -> LoopReply | NodeReply:
+        if not await self.goes_on(invocation, index):
+            return LoopReply(ITERATING, Iterations(index))
+        ready = Iterations(index + 1, more=True)
+        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
+        assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
+        seconds = loop.config.delay_seconds
+        if not seconds or not index:
+            return LoopReply(ITERATING, ready)
+
+        async def body(node: GatedNode) -> LoopReply:
+            if await loops.has_begun(node.work, invocation.key, index):
+                return LoopReply(ITERATING, ready)
+            pause = node.before.seconds_left(node.work.now) if node.before.waits else seconds
+            if not node.before.waits:
+                await loops.pause_loop(node.work, invocation.key, seconds)
+            return LoopReply(NodeReply(NodeState.WAITING, seconds=pause), ready)
+
+        return await self._nodes.behind_gate(invocation, body)
+
+    async def goes_on(self, invocation: CalledNode, index: int) -> bool:
+        """True when a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
+        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
+        assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
+        return index < loop.config.max_iterations and await self._holds(
+            invocation, loop.config, index
+        )
+
+    async def _holds(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
+        """True when the condition holds, as iteration `index` would see it; none always does."""
+        if config.while_ is None:
+            return True
+        scope_key = _ref(invocation).iteration(index)
+        context = await binding_context(
+            self._nodes.database, invocation.run, invocation.node.reads, scope_key
+        )
+        condition = saved_expression(config.while_)
+        result = await evaluate_bounded(lambda: condition.evaluate(context.variables()))
+        if not isinstance(result, bool):
+            raise NodeError("binding_error", "while: The expression must give true or false.")
+        return result
+
+    async def resume(self, call: NodeCall) -> NodeReply:
+        """The delay of a repeat is over: loop and run are shown as running."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            if node.before.status is None:
+                # As where a wait has no row.
+                return CLOSED
+            await show_running(node)
+            await loops.resume_loop(node.work, node.invocation.key)
+            return ITERATING
+
+        async def resume(invocation: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(invocation, body, exclusive=True)
+
+        return await self._nodes.guarded(call, resume)
+
+    async def close(self, call: LoopEndCall) -> NodeReply:
+        """Write a loop's end, with what became of its items."""
+        return await self._nodes.guarded(
+            call.loop, lambda invocation: self._close(invocation, call)
+        )
+
+    async def _close(self, invocation: CalledNode, call: LoopEndCall) -> NodeReply:
+        ref = _ref(invocation)
+        loop = await open_loop(self._nodes.database, invocation.run, ref)
+        if not call.succeeded:
+            reply = await self._nodes.behind_gate(invocation, _fail)
+        else:
+            counts = await self._counts(invocation, loop, call.opened)
+
+            async def body(node: GatedNode) -> tuple[NodeReply, JsonObject]:
+                output = {**counts, **await _results(node, loop, counts["count"])}
+                result = NodeResult(output, EdgeOutcome.DONE)
+                return await node.complete(result, None), output
+
+            done = await self._nodes.behind_gate(invocation, body)
+            reply, output = (done, None) if isinstance(done, NodeReply) else done
+            if output is not None:
+                invocation.run.keep(ref.node_id, ref.scope_key, output)
+        invocation.run.forget_loop(ref)
+        invocation.run.plan_states.pop(part_of(call.loop), None)
+        return reply
+
+    async def _counts(self, invocation: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
+        if loop.items is not None:
+            return {"count": len(loop.indexes) or len(loop.items)}
+        assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"
+        full = opened >= loop.config.max_iterations and not loop.indexes
+        limits = full and loop.config.while_ is not None
+        reached = limits and await self._would_go_on(invocation, loop.config, opened)
+        return {"count": len(loop.indexes) or opened, "limitReached": reached}
+
+    async def _would_go_on(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
+        """True when the limit alone ended a repeat; a condition that cannot say did not end it."""
+        try:
+            return await self._holds(invocation, config, index)
+        except (NodeError, BindingError):
+            return True
+
+
+def _ref(invocation: CalledNode) -> NodeRef:
+    return NodeRef(invocation.key.node_id, invocation.key.scope_key)
+
+
+def _check_size(loop: OpenLoop) -> None:
+    """Raises NodeError for more items than the loop may have."""
+    config = loop.config
+    if isinstance(config, ForEachConfig) and len(config.items) > config.max_items:
+        raise NodeError(
+            "too_many_items",
+            f"There are {len(config.items)} items; the loop takes {config.max_items} at most.",
+        )
+
+
+def _body(invocation: CalledNode) -> tuple[list[str], list[str]]:
+    """The nodes of a loop's own body, and the ones among them whose failure an edge handles."""
+    topology = invocation.run.topology
+    body = topology.bodies.get(invocation.key.node_id, ())
+    return list(body), [node_id for node_id in body if topology.handles_failure(node_id)]
+
+
+def _failing(invocation: CalledNode) -> list[str]:
+    """The nodes of a loop's own body whose failure is their item's."""
+    body, handled = _body(invocation)
+    return [node_id for node_id in body if node_id not in handled]
+
+
+def _last(invocation: CalledNode) -> str:
+    """The node that a loop's own body ends with."""
+    topology = invocation.run.topology
+    body = topology.bodies[invocation.key.node_id]
+    return next(node_id for node_id in body if not topology.ways_out[node_id])
+
+
+async def _fail(node: GatedNode) -> NodeReply:
+    """The loop fails with its first failed item; what its other items left open is cancelled."""
+    key, graph = node.invocation.key, node.invocation.run.graph
+    failed = await loops.failed_items(node.work, key, _failing(node.invocation))
+    code, message = "interrupted", "Its iterations were ended from outside."
+    if failed:
+        label = graph.label(failed[0].node_id)
+        code, message = "item_failed", f"Item {failed[0].index}: {label}: {failed[0].error}"
+    await node_writes.fail_node(node.work, key, node.before, code=code, message=message)
+    await loops.cancel_iterations(node.work, key)
+    return NodeReply(NodeState.FAILED, code=code)
+
+
+async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
+    """Counts, the failed items, and what was collected. Raises NodeError when that is too much."""
+    key, config = node.invocation.key, loop.config
+    failed = await loops.failed_items(node.work, key, _failing(node.invocation))
+    total = failed[0].total if failed else 0
+    output: JsonObject = {"succeeded": count - total, "failed": total}
+    if failed:
+        output["errors"] = [
+            {"index": row.index, "nodeId": row.node_id, "error": row.error} for row in failed
+        ]
+    if config.collect:
+        source = _last(node.invocation) if config.collect is True else config.collect
+        if await loops.collected_bytes(node.work, key, source) > OUTPUT_LIMIT:
+            raise NodeError("output_too_large", "The collected outputs are larger than 1 MiB.")
+        found = await loops.collected(node.work, key, source)
+        indexes = loop.indexes or range(count)
+        output["results"] = [found.get(index) for index in indexes]
+    return output
 
 
 class LoopActivities:

@@ -1,33 +1,164 @@
-"""The work around every node: gate, repetition, failure."""
+"""The work around every node: gate, repetition, failure; successes written together (ADR 0080).
 
+Nothing outside has seen such a node, so that it may be computed again where its batch is lost.
+"""
+
+import asyncio
 import json
 import random
+import time
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.automation_runs.graphs import ExecutableNode
-from activities.automation_runs.node_batch import NodeBatch
-from activities.automation_runs.nodes.failures import Failure, failure_of
-from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.runs import OpenRun, RunCache
+from activities.automation_runs.nodes.invocation import Failure, NodeResult, failure_of
+from activities.automation_runs.runs import ExecutableNode, OpenRun, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.database_errors import is_away
-from models.automation.automation_runs import gated_writes, node_writes
-from models.automation.automation_runs.errors import NodeError, NodeWrittenError, RunClosedError
-from models.automation.automation_runs.gate import NodeRow, pass_gate
-from models.automation.automation_runs.node_writes import Completion, NodeKey
-from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs import calls, execution, node_writes
+from models.automation.automation_runs.node_writes import Completion, NodeKey, NodeRow, pass_gate
+from models.automation.automation_runs.rules import (
+    NodeError,
+    NodeStatus,
+    NodeWrittenError,
+    RunClosedError,
+)
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
-from runtime import steps
-from runtime.bounded_processes import CrowdedError, evaluating_for
 from runtime.database import Database, UnitOfWork
+from runtime.processes import exit_codes
+from runtime.processes.bounded_processes import CrowdedError, evaluating_for
+
+HOLD_SECONDS = 0.02
+"""The longest a batch waits for another node: a run that is watched shows what it has done."""
+MOST_NODES = 100
+MOST_BYTES = 1024 * 1024
+"""Of outputs, which are kept in memory until they are written."""
+
+
+class BatchRefusedError(Exception):
+    """A batch was not written: another execution was faster, or a value cannot be stored.
+
+    Its nodes are to be executed anew, each in a transaction of its own, which finds the cause.
+    """
+
+    retryable = True
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows that are written next."""
+
+    rows: list[JsonObject] = field(default_factory=list)
+    outputs: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
+    """By node and scope."""
+    size: int = 0
+    answers: bool = False
+    until: float = field(default_factory=lambda: time.monotonic() + HOLD_SECONDS)
+
+
+class NodeBatch:
+    """The nodes of one run that have succeeded and are not written.
+
+    Lanes of a loop share one. As a context, it lets go of what was not written when the block ends.
+    """
+
+    def __init__(self, database: Database, run: OpenRun) -> None:
+        self._database = database
+        self._run = run
+        self._next = _Rows()
+        self._lock = asyncio.Lock()
+        self._failed = False
+
+    def __enter__(self) -> "NodeBatch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go(self._next)
+
+    def add(self, key: NodeKey, completion: Completion) -> None:
+        """Take a success, whose output the other nodes of the run can read from now on."""
+        if not self._next.rows:
+            self._next = _Rows()
+        part, place = self._next, (key.node_id, key.scope_key)
+        part.rows.append(execution.success_row(key, completion))
+        part.outputs[place] = self._run.unwritten[place] = completion.output
+        part.size += completion.size
+        part.answers |= key.kind == NodeKind.RESPOND
+
+    @property
+    def is_due(self) -> bool:
+        """True when it waits for no other node: it is old, large, or what a caller waits for."""
+        part = self._next
+        if not part.rows:
+            return False
+        is_large = len(part.rows) >= MOST_NODES or part.size >= MOST_BYTES
+        return part.answers or is_large or time.monotonic() > part.until
+
+    async def write(self) -> None:
+        """Write what was added before. Raises RunClosedError, BatchRefusedError."""
+        # Also with nothing to write: what another lane writes comes first.
+        async with self._taken_rows() as part:
+            if not part.rows:
+                return
+            async with self._database.statement() as work:
+                if part.answers:
+                    work.answered.add(self._run.header.run_id)
+                run_id = self._run.header.run_id
+                if not await execution.write_nodes(work, run_id, part.rows):
+                    raise RunClosedError
+            for (node_id, scope_key), output in part.outputs.items():
+                self._run.keep(node_id, scope_key, output)
+
+    async def end_run(self, skipped: Iterable[tuple[str, str]]) -> bool:
+        """Write them and the run's end in success; False when it had ended before.
+
+        `skipped` are nodes to which the run did not come. Raises BatchRefusedError.
+        """
+        run = self._run
+        async with self._taken_rows() as part, self._database.statement() as work:
+            part.rows += [
+                execution.skipped_row(work, *place, run.graph.nodes[place[0]].kind)
+                for place in skipped
+            ]
+            leaves = run.plan.leaves()
+            return await execution.write_nodes_and_succeed(
+                work, run.header.run_id, leaves, part.rows
+            )
+
+    @asynccontextmanager
+    async def _taken_rows(self) -> AsyncIterator[_Rows]:
+        """Take the rows to write, one writer after the other: nodes come before their readers.
+
+        After a failure nothing more is written.
+        """
+        async with self._lock:
+            if self._failed:
+                raise BatchRefusedError
+            part, self._next = self._next, _Rows()
+            try:
+                yield part
+            except RunClosedError:
+                self._failed = True
+                raise
+            except Exception as error:
+                self._failed = True
+                if is_away(error) or not part.outputs:
+                    raise
+                raise BatchRefusedError from error
+            finally:
+                self._let_go(part)
+
+    def _let_go(self, part: _Rows) -> None:
+        for place in part.outputs:
+            self._run.unwritten.pop(place, None)
+
 
 CLOSED = NodeReply(NodeState.CLOSED)
 _LONGEST_PAUSE = 30.0
@@ -94,7 +225,7 @@ class NodeExecution:
             # its long evaluations leaves them to others meanwhile.
             evaluating_for.set(run.header.workspace_id)
         node = run.graph.nodes[call.node_id]
-        steps.announce(f'Node "{node.label or node.id}"')
+        exit_codes.announce_step(f'Node "{node.label or node.id}"')
         key = NodeKey(
             run.header.workspace_id, run.header.run_id, call.node_id, call.scope_key, node.kind
         )
@@ -147,7 +278,7 @@ class NodeExecution:
     ) -> NodeReply:
         """Gate and success in one statement, for a node whose only effect is its output."""
         async with self.database.statement() as work:
-            written = await gated_writes.complete_with_gate(
+            written = await node_writes.complete_with_gate(
                 work, invocation.key, completion(result, inputs)
             )
             if written and invocation.node.kind == NodeKind.RESPOND:
@@ -168,7 +299,7 @@ class NodeExecution:
         """Gate and success in one statement, for a node that is shown as running."""
         async with self.database.statement() as work:
             done = completion(result, None, attempt)
-            written = await gated_writes.complete_started(work, invocation.key, done)
+            written = await node_writes.complete_started(work, invocation.key, done)
         if written:
             return success(invocation.node.kind, result.outcome, result.case_key, attempt)
 
@@ -252,3 +383,18 @@ def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
     if before.status in {NodeStatus.CANCELLED, NodeStatus.SKIPPED}:
         return CLOSED
     return None
+
+
+def calling_workflow_id() -> str:
+    """The id of the workflow that called."""
+    workflow_id = activity.info().workflow_id
+    assert workflow_id is not None, "a workflow called"
+    return workflow_id
+
+
+async def show_running(node: GatedNode) -> None:
+    """Show the run of a node that wakes as running."""
+    run_id = node.invocation.key.run_id
+    await calls.resume_execution(
+        node.work, run_id, calls.execution_key(run_id, calling_workflow_id())
+    )

@@ -15,23 +15,27 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
-from activities.automation_runs.nodes.failures import Failure, failure_of
-from activities.automation_runs.nodes.invocation import Effect, Outgoing, check_named
+from activities.automation_runs.nodes.effects import without_credentials
+from activities.automation_runs.nodes.invocation import (
+    Effect,
+    Failure,
+    Outgoing,
+    check_named,
+    failure_of,
+)
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
-from activities.automation_runs.nodes.secrecy import without_credentials
-from activities.automation_runs.runs import RunCache
+from activities.automation_runs.runs import ExecutableNode, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
-from activities.database_absence import awaiting_database
+from activities.database_errors import awaiting_database
 from activities.heartbeats import heartbeats
-from activities.outside_turns import CallHeldError
-from models.automation.automation_runs import gated_writes, node_writes
-from models.automation.automation_runs.errors import NodeError
+from activities.turns import CallHeldError
+from models.automation.automation_runs import node_writes
+from models.automation.automation_runs.rules import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
 from runtime.database import Database
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 CLOSING_SECONDS = 1.0
 CLOSING_SHARE = 0.2
@@ -135,7 +139,7 @@ class OutsideNodes:
         if attempt == 1:
             async with self._nodes.database.statement() as work:
                 tried.add(work.now)
-                if await gated_writes.start_with_gate(work, invocation.key, inputs):
+                if await node_writes.start_with_gate(work, invocation.key, inputs):
                     outgoing = _outgoing(invocation, parameters, attempt, invocation.key.began_at)
                     return _Opened(invocation, outgoing, attempt)
 

@@ -1,26 +1,37 @@
-"""Quick nodes: each effect is a transaction, nodes that only compute share one (ADR 0080).
+"""Quick nodes and quick loops: effects are transactions, what computes shares one (ADR 0080).
+
+Every effect is a transaction of its own, unique by run, node and scope, as everywhere; nodes that
+only compute share one, also with nodes of other iterations (ADR 0080). When a turn is over, the
+loop's row keeps which iterations are done, and another turn, here or in another process, goes on
+from there. A crash loses that note of the last turn alone: what its iterations did is found in
+their rows, and what they only computed is computed again.
 
 Nodes that follow from each other are one local activity (ADR 0001).
 """
 
+import asyncio
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
-from activities.automation_runs.node_batch import NodeBatch
+from activities.automation_runs.loops import LoopNodes
 from activities.automation_runs.node_execution import (
     CalledNode,
     GatedNode,
+    NodeBatch,
     NodeExecution,
     completion,
+    ended_reply,
     success,
 )
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
-from activities.automation_runs.quick_loops import QuickLoops, Turn
-from activities.automation_runs.runs import OpenRun
+from activities.automation_runs.runs import OpenLoop, OpenRun
 from activities.contracts import (
+    LoopEndCall,
     LoopProgress,
     NodeCall,
     NodeEnd,
@@ -28,15 +39,224 @@ from activities.contracts import (
     NodeState,
     QuickNodesReply,
 )
-from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs import loops
 from models.automation.automation_runs.node_writes import add_attributes
+from models.automation.automation_runs.rules import RunClosedError
 from models.automation.automations.rules.attributes import as_texts
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
-from models.automation.automations.rules.planner.plan_state import PlanState
-from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.planner import Planner, PlanState
+from models.automation.automations.rules.planner.protocol import EndRun, NodeRef
 from models.core.base import JsonObject
-from runtime.bounded_processes import evaluate_bounded
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.bounded_processes import evaluate_bounded
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+
+CONCURRENT_TRANSACTIONS = 8
+"""Transactions of one turn side by side: more would only wait for connections."""
+
+Execute = Callable[[OpenRun, NodeRef, NodeBatch | None], Awaitable[NodeReply]]
+
+
+class Turn:
+    """The time a local activity takes, and what it does at once."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self.room = asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
+        self.ended_loops: list[LoopProgress] = []
+        """The progress of the loops that have ended in this turn, but for loops in other loops."""
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() > self._until
+
+    def hurry(self, seconds: float) -> None:
+        """Something waits for this turn to end."""
+        self._until = min(self._until, time.monotonic() + seconds)
+
+
+@dataclass
+class _Round:
+    """One loop in one turn."""
+
+    run: OpenRun
+    ref: NodeRef
+    loop: OpenLoop
+    turn: Turn
+    batch: NodeBatch | None
+    following: int
+    """The iteration that is opened next."""
+    paused: list[int]
+    """Iterations that were begun in an earlier turn and are not over."""
+    around: "_Round | None" = None
+    open: set[int] = field(default_factory=set)
+    failed: bool = False
+    end: NodeEnd | None = None
+    """A stop node's, or the loop's own when it could not be decided how it goes on."""
+    finished: bool = False
+    """A repeat whose condition no longer holds."""
+
+    @property
+    def halted(self) -> bool:
+        """True when nothing of the loop goes on in this turn."""
+        around = self.around is not None and self.around.halted
+        return self.turn.over or self.failed or self.end is not None or around
+
+    @property
+    def progress(self) -> JsonObject:
+        return {"next": self.following, "open": sorted({*self.open, *self.paused})}
+
+    @property
+    def shown(self) -> LoopProgress:
+        """The progress as operators see it."""
+        ended = self.following - len(self.progress["open"])
+        return LoopProgress(self.ref.node_id, self.ref.scope_key, ended, self.loop.count)
+
+    @property
+    def call(self) -> NodeCall:
+        return NodeCall(str(self.run.header.run_id), self.ref.node_id, self.ref.scope_key)
+
+
+class QuickLoops:
+    """Runs loops of quick nodes in this process."""
+
+    def __init__(self, nodes: NodeExecution, execute: Execute) -> None:
+        self._nodes = nodes
+        self._execute = execute
+        self._loops = LoopNodes(nodes)
+
+    async def advance(
+        self,
+        run: OpenRun,
+        ref: NodeRef,
+        turn: Turn,
+        batch: NodeBatch | None,
+        around: _Round | None = None,
+    ) -> NodeEnd | LoopProgress:
+        """Run a loop to its end, or until the turn is over; the end may be a stop node's.
+
+        Nothing of the loop is left in the batch then. Raises RunClosedError, BatchRefusedError, and
+        what a repetition may mend.
+        """
+        if batch is not None:
+            await batch.write()
+        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
+        opening = await self._loops.opened(call)
+        if isinstance(opening, NodeReply):
+            return _end(ref, opening)
+        before = opening.progress or {"next": 0, "open": []}
+        paused = list(before["open"])
+        state = _Round(run, ref, opening.loop, turn, batch, before["next"], paused, around)
+        lanes = min(opening.loop.parallelism, CONCURRENT_TRANSACTIONS)
+        ended = await asyncio.gather(
+            *(self._lane(state) for _ in range(lanes)), return_exceptions=True
+        )
+        for error in ended:
+            if isinstance(error, BaseException):
+                raise error
+        if batch is not None:
+            await batch.write()
+        return await self._over(state)
+
+    async def _over(self, state: _Round) -> NodeEnd | LoopProgress:
+        """The loop's answer when its lanes have come to rest."""
+        if state.end is not None:
+            return state.end
+        unfinished = state.open or state.paused or not self._is_exhausted(state)
+        if unfinished and not state.failed:
+            invocation = await self._nodes.called(state.call)
+            async with self._nodes.database.transaction() as work:
+                await loops.keep_progress(work, invocation.key, state.progress)
+            return state.shown
+        if state.around is None:
+            state.turn.ended_loops.append(state.shown)
+        end = LoopEndCall(state.call, not state.failed, state.following)
+        return _end(state.ref, await self._loops.close(end))
+
+    def _is_exhausted(self, state: _Round) -> bool:
+        count = state.loop.count
+        return state.finished if count is None else state.following >= count
+
+    async def _lane(self, state: _Round) -> None:
+        """Take one iteration after the other."""
+        while not state.halted:
+            begun = state.paused.pop(0) if state.paused else None
+            index = await self._take(state) if begun is None else begun
+            if index is None:
+                return
+            state.open.add(index)
+            known = {} if begun is None else await self._ended(state, index)
+            if await self._iterate(state, index, known):
+                state.open.discard(index)
+
+    async def _take(self, state: _Round) -> int | None:
+        """The next iteration to begin."""
+        if state.loop.count is None:
+            return await self._take_if_it_goes_on(state)
+        while state.following < state.loop.count:
+            state.following += 1
+            if not state.loop.indexes or state.following - 1 in state.loop.indexes:
+                return state.following - 1
+        return None
+
+    async def _take_if_it_goes_on(self, state: _Round) -> int | None:
+        index = state.following
+        decided = await self._nodes.guarded(
+            state.call, lambda invocation: self._loops.goes_on(invocation, index)
+        )
+        if isinstance(decided, NodeReply):
+            state.end = _end(state.ref, decided)
+            return None
+        if not decided:
+            state.finished = True
+            return None
+        state.following += 1
+        return state.following - 1
+
+    async def _ended(self, state: _Round, index: int) -> dict[str, NodeReply]:
+        """The nodes an iteration ended in earlier turns, so that every turn comes further."""
+        invocation = await self._nodes.called(state.call)
+        async with self._nodes.database.statement() as work:
+            rows = await loops.ended_nodes(work, invocation.key, state.ref.iteration(index))
+        nodes = state.run.graph.nodes
+        replies = {name: ended_reply(row, nodes[name].kind) for name, row in rows.items()}
+        return {name: reply for name, reply in replies.items() if reply is not None}
+
+    async def _iterate(self, state: _Round, index: int, known: Mapping[str, NodeReply]) -> bool:
+        """Run an iteration; False when it goes on in another turn."""
+        body = state.run.body(state.ref.node_id, stops_on_error=state.loop.stops_on_error)
+        planner = Planner(body.plan, state.ref.iteration(index), body.topology)
+        commands = planner.begin()
+        while not planner.ended:
+            ref = planner.active[0]
+            if ref.node_id in known:
+                commands = planner.apply(_end(ref, known[ref.node_id]).event)
+                continue
+            if state.halted:
+                return False
+            end = await self._end(state, ref)
+            if isinstance(end, LoopProgress):
+                return False
+            commands = planner.apply(end.event)
+            if end.reply.state in (NodeState.STOPPED, NodeState.ABORTED):
+                state.end = end
+        ending = commands[-1]
+        assert isinstance(ending, EndRun), "the last command of a plan"
+        state.failed = state.failed or (not ending.succeeded and state.loop.stops_on_error)
+        return True
+
+    async def _end(self, state: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
+        if is_loop(state.run.graph.nodes[ref.node_id].kind):
+            return await self.advance(state.run, ref, state.turn, state.batch, state)
+        async with state.turn.room:
+            return _end(ref, await self._execute(state.run, ref, state.batch))
+
+
+def _end(ref: NodeRef, reply: NodeReply) -> NodeEnd:
+    """The end of a node. Raises RunClosedError when there is none."""
+    if reply.state is NodeState.CLOSED:
+        raise RunClosedError
+    return NodeEnd(ref.node_id, ref.scope_key, reply)
+
 
 BATCH_SECONDS = 2.0
 """A batch that takes longer goes on in another local activity."""

@@ -1,38 +1,225 @@
-"""Open runs as this process knows them: header, graph and outputs that can no longer change.
+"""Open runs as this process keeps them in memory: header, graph, loops and outputs.
 
 But for the outputs that a batch is about to write, only what is committed and final is kept, so an
 entry is never stale; a process that has none reads it from PostgreSQL.
 """
 
+import json
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from activities.automation_runs.graphs import ExecutableGraph, GraphCache
-from activities.automation_runs.memory_cache import LruCache
-from activities.automation_runs.open_loops import OpenLoop, OpenLoops
+from temporalio.exceptions import ApplicationError
+
 from activities.contracts import NodeEnd
 from models.automation.automation_runs import execution
-from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automation_runs.plans import executed_plan, starts_of
-from models.automation.automation_runs.run_header import RunHeader, load_header, load_outputs
+from models.automation.automation_runs.rules import RunClosedError
+from models.automation.automation_runs.run_header import (
+    RunHeader,
+    executed_plan,
+    load_header,
+    load_outputs,
+    starts_of,
+)
+from models.automation.automations.graphs import stored_graph
+from models.automation.automations.queries import read_graph
+from models.automation.automations.rules.graph.configs import CONFIGS, ForEachConfig, RepeatConfig
 from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, OnError
-from models.automation.automations.rules.language.visible_scopes import (
+from models.automation.automations.rules.graph.shapes import GraphNode
+from models.automation.automations.rules.language.static_reads import references
+from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry, costs_of
+from models.automation.automations.rules.planner.planner import PlanState, Topology, topology_of
+from models.automation.automations.rules.planner.protocol import (
+    NodeRef,
     earlier_scopes,
     index_of,
     loop_of,
     own_scopes,
 )
-from models.automation.automations.rules.planner.costs import costs_of
-from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.rules.planner.plan_state import PlanState
-from models.automation.automations.rules.planner.protocol import NodeRef
-from models.automation.automations.rules.planner.topology import Topology, topology_of
 from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
-from runtime.database import Database, UnitOfWork
+from runtime.database import Database, UnitOfWork, Work
+
+KEPT_BYTES = 64 * 1024 * 1024
+"""As JSON; what is beyond is read again when needed."""
+ENTRY_BYTES = 500
+"""The bytes an entry takes beside its JSON."""
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class LruCache(Generic[_Key, _Value]):
+    """A mapping that drops the values used longest ago."""
+
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._entries: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
+
+    def known(self, key: _Key) -> _Value | None:
+        """The value, if this process has it."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def keep(self, key: _Key, value: _Value, weighed: object) -> None:
+        """Keep a value whose size is that of `weighed` as JSON."""
+        self.forget(key)
+        size = ENTRY_BYTES + len(json.dumps(weighed))
+        self._entries[key] = value, size
+        self._bytes += size
+        while self._bytes > self._limit and len(self._entries) > 1:
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self._bytes -= dropped
+
+    def forget(self, key: _Key) -> None:
+        """Drop a value."""
+        _, size = self._entries.pop(key, (None, 0))
+        self._bytes -= size
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableNode:
+    """A node with what its execution needs; `reads` None means any other node's output."""
+
+    id: str
+    kind: str
+    label: str
+    retry: PlanRetry | None
+    timeout_seconds: int
+    parameters: JsonObject
+    mock: JsonObject | None
+    reads: frozenset[str] | None
+    action_id: str | None = None
+
+    @property
+    def names_attributes(self) -> bool:
+        """True for a node that gives its run attributes."""
+        return self.kind == NodeKind.TRANSFORM and bool(self.parameters.get("attributes"))
+
+
+@dataclass(frozen=True)
+class ExecutableGraph:
+    plan: Plan
+    nodes: dict[str, ExecutableNode]
+    variables: JsonObject = field(default_factory=dict)
+
+    @cached_property
+    def names_attributes(self) -> bool:
+        """True when one of its nodes gives its run attributes."""
+        return any(node.names_attributes for node in self.nodes.values())
+
+    def label(self, node_id: str) -> str:
+        """The name a person gives the node."""
+        return self.nodes[node_id].label or node_id
+
+
+class GraphCache:
+    """The graphs used last, by automation and checksum."""
+
+    def __init__(self, capacity: int = 500) -> None:
+        self._capacity = capacity
+        self._graphs: OrderedDict[tuple[Id, str], ExecutableGraph] = OrderedDict()
+
+    async def get(self, database: Database, automation_id: Id, checksum: str) -> ExecutableGraph:
+        """The graph a run was accepted with."""
+        key = (automation_id, checksum)
+        graph = self._graphs.get(key)
+        if graph is None:
+            async with database.statement() as work:
+                graph = await _load(work, automation_id, checksum)
+            self._graphs[key] = graph
+            if len(self._graphs) > self._capacity:
+                self._graphs.popitem(last=False)
+        else:
+            self._graphs.move_to_end(key)
+        return graph
+
+
+async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph:
+    row = await stored_graph(work, automation_id, checksum)
+    if row is None or row.plan is None:
+        # No repetition mends this: the execution fails, and the reconciler closes the run.
+        raise ApplicationError(
+            "The graph of the run is gone.", type="graph_gone", non_retryable=True
+        )
+    plan = Plan.from_json(row.plan)
+    planned = plan.nodes_by_id()
+    graph = read_graph(row.graph)
+    nodes = {node.id: _executable(node, planned[node.id]) for node in graph.nodes}
+    return ExecutableGraph(plan, nodes, graph.variables)
+
+
+def _executable(node: GraphNode, planned: PlanNode) -> ExecutableNode:
+    parameters = node.parameters()
+    return ExecutableNode(
+        id=node.id,
+        kind=node.kind,
+        label=node.label or "",
+        retry=planned.retry,
+        timeout_seconds=planned.timeout_seconds,
+        parameters=parameters,
+        mock=node.mock.output if node.mock is not None and node.mock.enabled else None,
+        reads=references(parameters),
+        action_id=node.action_id,
+    )
+
+
+LoopConfig = ForEachConfig | RepeatConfig
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """A loop that was opened, with all its items."""
+
+    config: LoopConfig
+    indexes: tuple[int, ...] = ()
+    """The iterations that run; empty when all do (decisions D3)."""
+
+    @property
+    def items(self) -> list[Any] | None:
+        """The items the iterations are given; None for a repeat."""
+        return self.config.items if isinstance(self.config, ForEachConfig) else None
+
+    @property
+    def count(self) -> int | None:
+        """The number of iterations, unless they are decided one by one."""
+        if self.indexes:
+            return self.indexes[-1] + 1
+        return None if self.items is None else len(self.items)
+
+    @property
+    def most(self) -> int:
+        """The greatest number of iterations."""
+        if self.indexes:
+            return len(self.indexes)
+        if isinstance(self.config, RepeatConfig):
+            return self.config.max_iterations
+        return len(self.config.items)
+
+    @property
+    def parallelism(self) -> int:
+        return self.config.parallelism if isinstance(self.config, ForEachConfig) else 1
+
+    @property
+    def stops_on_error(self) -> bool:
+        return not isinstance(self.config, ForEachConfig) or self.config.on_item_error == "stop"
+
+
+def read_config(kind: str, parameters: JsonObject) -> LoopConfig:
+    """The parameters of a loop, checked. Raises pydantic.ValidationError."""
+    config = CONFIGS[NodeKind(kind)].model_validate(parameters)
+    assert isinstance(config, ForEachConfig | RepeatConfig), "only loops are opened"
+    return config
+
+
+OpenLoops = LruCache[tuple[Id, NodeRef], OpenLoop]
+"""The loops used last, by run and place."""
 
 Outputs = LruCache[tuple[Id, str, str], Any]
 """The outputs used last, by run, node and scope."""

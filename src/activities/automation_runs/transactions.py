@@ -13,10 +13,8 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.automation_runs.node_batch import BatchRefusedError, NodeBatch
-from activities.automation_runs.node_execution import NodeExecution
-from activities.automation_runs.nodes.failures import Failure
-from activities.automation_runs.nodes.invocation import Transaction
+from activities.automation_runs.node_execution import BatchRefusedError, NodeBatch, NodeExecution
+from activities.automation_runs.nodes.invocation import Failure, Transaction
 from activities.automation_runs.quick_nodes import QuickNodes, is_quick
 from activities.automation_runs.runs import OpenRun, RunCache
 from activities.contracts import (
@@ -34,14 +32,13 @@ from activities.contracts import (
 from activities.endings import CLOSED
 from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs import execution
-from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automation_runs.node_writes import read_attributes
-from models.automation.automation_runs.plans import Reused, read_reused
-from models.automation.automation_runs.rules import RunStatus
-from models.automation.automations.rules.planner.plan_state import PlanState
+from models.automation.automation_runs.rules import RunClosedError, RunStatus
+from models.automation.automation_runs.run_header import Reused, read_reused
+from models.automation.automations.rules.planner.planner import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.database import Database, UnitOfWork
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 
 class AutomationRunActivities:

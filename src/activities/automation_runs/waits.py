@@ -4,16 +4,26 @@ import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from temporalio import activity
 
-from activities.automation_runs.calling_workflow import calling_workflow_id, show_running
-from activities.automation_runs.node_execution import CLOSED, CalledNode, GatedNode, NodeExecution
-from activities.automation_runs.nodes.delay import seconds_to_wait
+from activities.automation_runs.node_execution import (
+    CLOSED,
+    CalledNode,
+    GatedNode,
+    NodeExecution,
+    calling_workflow_id,
+    show_running,
+)
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
-from activities.automation_runs.nodes.wait_variables import awaited
+from activities.automation_runs.nodes.resolution import (
+    binding_context,
+    resolve_parameters,
+    substitute,
+)
 from activities.automation_runs.runs import RunCache
 from activities.contracts import (
     CalledRun,
@@ -25,23 +35,64 @@ from activities.contracts import (
     SuspendCall,
     WakeCall,
 )
-from models.automation.automation_runs import calls, node_writes, suspension
+from models.automation.automation_runs import calls, node_writes
 from models.automation.automation_runs.acceptance import TOO_LONG
 from models.automation.automation_runs.calls import Call
-from models.automation.automation_runs.errors import NodeError, RunClosedError
-from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.rules import NodeError, RunClosedError, RunStatus
 from models.automation.automations.rules.attributes import as_texts
 from models.automation.automations.rules.graph.configs import (
     ApprovalConfig,
     CallAutomationConfig,
+    DelayConfig,
     WaitEventConfig,
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.waits import approval_requests, wait_lifecycle
-from models.automation.waits.approval_requests import Request
-from models.automation.waits.wait_lifecycle import NewWait
+from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
+from models.automation.waits import approvals, store
+from models.automation.waits.approvals import ApprovalRequest
+from models.automation.waits.rules import run_reads, values_read
+from models.automation.waits.store import NewWait
 from models.core.base import JsonObject
+from models.core.expressions.rules.cel_text import selections
+from models.core.schedules.timetables import moment_of
 from runtime.database import Database
+
+
+def seconds_to_wait(parameters: JsonObject, now: float) -> float:
+    """Seconds from `now` (the workflow's time, seconds since the epoch) until the delay is over.
+
+    A moment without an offset is read in the node's `timezone`; a moment in the past waits 0 s.
+    Raises NodeError for a wait longer than a run may last.
+    """
+    config = DelayConfig.model_validate(parameters)
+    if config.seconds is not None:
+        return config.seconds
+    assert config.until is not None, "the config has seconds or until"
+    moment = datetime.fromisoformat(config.until)
+    if moment.tzinfo is None:
+        moment = moment_of(moment, ZoneInfo(config.timezone or "UTC"))
+    seconds = (moment - datetime.fromtimestamp(now, UTC)).total_seconds()
+    if seconds > MAX_WAIT_SECONDS:
+        raise NodeError("validation_error", "A delay can last 30 days at most.")
+    return max(0.0, seconds)
+
+
+async def awaited_variables(
+    database: Database, invocation: CalledNode, parameters: JsonObject
+) -> JsonObject:
+    """The values of the run its filter reads. Raises BindingError when that is too large.
+
+    The filter may come from a binding, so only now is it known which outputs it reads.
+    """
+    text = parameters.get("filter")
+    if invocation.node.kind != NodeKind.WAIT_EVENT or not isinstance(text, str):
+        return {}
+    reads = run_reads(text)
+    if not reads:
+        return {}
+    nodes = selections(text, "nodes")
+    context = await binding_context(database, invocation.run, nodes, invocation.key.scope_key)
+    return values_read(reads, context.variables())
 
 
 class WaitActivities:
@@ -65,7 +116,7 @@ class WaitActivities:
             if substituted is not None:
                 return await self._nodes.complete_with_gate(invocation, substituted, None)
             resolved = await resolve_parameters(self._database, invocation)
-            variables = await awaited(self._database, invocation, resolved.parameters)
+            variables = await awaited_variables(self._database, invocation, resolved.parameters)
             beginning = _Beginning(invocation, resolved.parameters, call.now, variables)
             body = BEGINNINGS[invocation.node.kind](beginning)
             return await self._nodes.behind_gate(invocation, body)
@@ -106,7 +157,7 @@ class WaitActivities:
         """Remind the people who have not decided; False when the node waits no more."""
 
         async def body(node: GatedNode) -> NodeReply:
-            waits = await approval_requests.remind(
+            waits = await approvals.remind_approvers(
                 node.work, _request(node.invocation), call.number
             )
             return NodeReply(NodeState.WAITING if waits else NodeState.SUCCEEDED)
@@ -123,8 +174,8 @@ class WaitActivities:
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
-                key = suspension.execution_key(run_id, calling_workflow_id())
-                if await suspension.suspend(work, run_id, key, call.below):
+                key = calls.execution_key(run_id, calling_workflow_id())
+                if await calls.suspend_execution(work, run_id, key, call.below):
                     await run.skip(work, call.skipped)
 
 
@@ -172,7 +223,7 @@ def _approval(beginning: _Beginning) -> _Body:
         reply = await wait(node)
         if not isinstance(reply, ParkReply):
             return reply
-        await approval_requests.ask(node.work, _request(beginning.invocation))
+        await approvals.ask_approvers(node.work, _request(beginning.invocation))
         every = config.reminder_seconds
         return replace(reply, reminder_seconds=every, reminded=_reminded(node, every))
 
@@ -198,7 +249,7 @@ def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
     wait = NewWait(invocation.key, calling_workflow_id(), parameters, starter, beginning.variables)
 
     async def body(node: GatedNode) -> NodeReply:
-        resolution = await wait_lifecycle.begin(node.work, wait)
+        resolution = await store.begin_wait(node.work, wait)
         if resolution is not None:
             return await node.complete(
                 NodeResult(resolution.output, resolution.outcome), parameters
@@ -236,6 +287,12 @@ def _call(beginning: _Beginning) -> _Body:
     return body
 
 
+def _request(invocation: CalledNode) -> ApprovalRequest:
+    return ApprovalRequest(
+        invocation.run.header, invocation.key, invocation.run.graph.label(invocation.node.id)
+    )
+
+
 BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
     NodeKind.DELAY: _delay,
     NodeKind.APPROVAL: _approval,
@@ -251,7 +308,7 @@ async def _after_time(node: GatedNode, over: bool) -> NodeReply:
 
 
 async def _resolved(node: GatedNode, over: bool) -> NodeReply:
-    resolution = await wait_lifecycle.end(node.work, node.invocation.key, over=over)
+    resolution = await store.end_wait(node.work, node.invocation.key, over=over)
     if resolution is None:
         return NodeReply(NodeState.WAITING)
     return await node.complete(NodeResult(resolution.output, resolution.outcome), None)
@@ -261,7 +318,7 @@ async def _called_ended(node: GatedNode, over: bool) -> NodeReply:
     assert over, "nothing but its end ends a call"
     key = node.invocation.key
     run_id = calls.called_run_id(key.run_id, key.node_id, key.scope_key)
-    run = await calls.ended(node.work, run_id)
+    run = await calls.called_run_end(node.work, run_id)
     assert run is not None, "the workflow has seen it end"
     if run.status == RunStatus.SUCCEEDED:
         output = {"runId": str(run_id), "status": run.status, "output": run.output}
@@ -276,9 +333,3 @@ _ENDS: Mapping[str, Callable[[GatedNode, bool], Awaitable[NodeReply]]] = {
     NodeKind.WAIT_EVENT: _resolved,
     NodeKind.CALL_AUTOMATION: _called_ended,
 }
-
-
-def _request(invocation: CalledNode) -> Request:
-    return Request(
-        invocation.run.header, invocation.key, invocation.run.graph.label(invocation.node.id)
-    )

@@ -16,14 +16,13 @@ from activities.sources.reading import Mapped
 from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
-from models.sources.data_source_runs.commands.source_columns import is_read_again
-from models.sources.data_source_runs.rows import SourceRunRow
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
+from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
-from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
+from models.sources.data_source_runs.targets import is_read_again
+from models.sources.data_sources.rules import DataSourceKind, FieldMapping
+from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.options import MAX_SHEETS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS

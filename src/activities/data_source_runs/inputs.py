@@ -11,15 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from activities.data_source_runs.columns import config_digest
-from activities.sources.fetchers import Wanted
+from activities.sources.fetchers import Wanted, copied, file_at
 from activities.sources.fetching import FORMATS, Fetched, is_blank
-from activities.sources.stored import copied, file_at
-from models.sources.data_source_runs.commands.source_columns import known_columns
-from models.sources.data_source_runs.rows import SourceRunRow
+from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import KnownColumns
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.configs import read_options
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
+from models.sources.data_source_runs.targets import known_columns
+from models.sources.data_sources.rules import DataSourceKind
+from models.sources.tabular.rules.options import ReadOptions, TableFormat, read_options
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 

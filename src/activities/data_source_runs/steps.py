@@ -1,9 +1,9 @@
 """The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.data_source_runs.appending import append_rows, refuse_empty
 from activities.data_source_runs.columns import ReadColumns, described_columns, filling, looked_for
 from activities.data_source_runs.inputs import (
     bytes_in,
@@ -23,34 +22,146 @@ from activities.data_source_runs.inputs import (
     scratch,
     wanted_by,
 )
-from activities.data_source_runs.progress import StepReply, reporting
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted, noted_fetch
 from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
-from activities.sources.reading_process import Fill
-from activities.sources.table_descriptions import PROFILED
+from activities.sources.reading_process import PROFILED, Fill
 from models.core.base import Id, JsonObject
-from models.sources.data_source_runs.commands import conditions, endings, execution, staging
-from models.sources.data_source_runs.commands.appending import appends
-from models.sources.data_source_runs.commands.staging import ReadBatch
-from models.sources.data_source_runs.commands.targets import filled_fields, known_fields
-from models.sources.data_source_runs.rows import SourceRunRow
+from models.data.records.bulk import copy_records
+from models.data.records.rules.values import may_grow
+from models.sources.data_source_runs import endings, execution, staging
+from models.sources.data_source_runs.execution import appends
+from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     KnownColumns,
     RunTrigger,
     Stage,
 )
-from models.sources.tabular.rules.options import ReadOptions
+from models.sources.data_source_runs.staging import ReadBatch, keep_rejections
+from models.sources.data_source_runs.targets import Grown, filled_fields, known_fields
+from models.sources.data_sources.rules import FieldMapping
+from models.sources.tabular.rules.options import MAX_ROWS, ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
-from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+
+REPORT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """The reply of a step: `continue` or `closed`, and what it counted."""
+
+    status: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def reporting(
+    count: Callable[[], int], report: Callable[[int], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """While the block runs, report once a second what is counted, if it has changed.
+
+    Raises at its end what `report` raised.
+    """
+    over = asyncio.Event()
+
+    async def follow() -> None:
+        last = count()
+        while not over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), REPORT_SECONDS)
+            found = count()
+            if found != last and not over.is_set():
+                await report(found)
+                last = found
+
+    task = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        over.set()
+        await task
+
+
+Report = Callable[..., Awaitable[None]]
+
+
+def refuse_empty(read: int) -> None:
+    """Refuse a table without rows. Raises SourceProblem."""
+    if not read:
+        raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
+
+
+async def append_rows(
+    database: Database,
+    run: SourceRunRow,
+    table: Reading,
+    request: Fill,
+    counts: dict[str, int],
+    report: Report,
+    head: JsonObject,
+) -> JsonObject:
+    """Read, copy and end the run; gives what it counted.
+
+    `report` merges into the progress what others see of this meanwhile, `head` becomes a part of
+    it. Raises SourceProblem, and RunOverError when the run was closed.
+    """
+    mapping = [FieldMapping.model_validate(entry) for entry in head["mapping"]]
+    # The fields come before the rows, and their options from the rows: these are read twice.
+    new_options = await _needed_options(table, request)
+    total = ReadBatch(0, 0, {}, b"")
+    async with database.transaction() as work:
+        target = await execution.create_target(work, run, mapping, new_options)
+        fields = execution.with_options(request.fields, new_options)
+
+        async def reported(rows: int) -> None:
+            await report(stage=Stage.STAGE.value, read=rows)
+
+        async def append(batch: ReadBatch) -> None:
+            nonlocal total
+            await copy_records(work, batch.lines)
+            await keep_rejections(work, run, batch.rejections, len(total.rejections))
+            total = total.with_counts_of(batch)
+            counts["rows"] = total.read
+
+        async with reporting(lambda: counts["rows"], reported):
+            form = replace(request, fields=fields, lines=target.lines)
+            await table.fill(form, append)
+        refuse_empty(total.read)
+        lost = {"lost": sum(total.lost_cells.values()), "lostIn": total.lost_cells}
+        told = {"read": total.read, "skipped": total.skipped, **lost, **head}
+        inserted = total.read - total.skipped
+        stats = await execution.finish_append(work, run, target, inserted, **told)
+        inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)
+    inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, run.id)
+    return stats
+
+
+async def _needed_options(table: Reading, request: Fill) -> Grown:
+    """The options that rows bring into being, by the key of their field."""
+    growing = [
+        (source, spec)
+        for source, spec in zip(request.sources, request.fields, strict=True)
+        if may_grow(spec)
+    ]
+    if not growing:
+        return {}
+    sources, fields = zip(*growing, strict=True)
+    only_these = replace(request, sources=sources, fields=fields, skip=MAX_ROWS)
+
+    async def none_comes(_: ReadBatch) -> None:
+        """All rows are left out, but for what they mean to later ones."""
+
+    return await table.fill(only_these, none_comes)
+
 
 CONTINUE = "continue"
 STAGE_AGAIN = "stage_again"
@@ -83,9 +194,9 @@ class DataSourceRunActivities:
         start, content = fetched_by(run), run.progress.get("content", "")
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, request)
-            last = await conditions.repeated_run(work, run)
+            last = await execution.repeated_run(work, run)
         if last is not None:
-            request = replace(request, conditions=conditions.validators_of(last))
+            request = replace(request, conditions=execution.validators_of(last))
 
         async def keep(path: Path, state: Fetched) -> None:
             nonlocal content
@@ -116,11 +227,11 @@ class DataSourceRunActivities:
                 fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         async with self._database.transaction() as work:
             if not fetched.unchanged:
-                last = await conditions.repeated_run(work, run, content)
+                last = await execution.repeated_run(work, run, content)
             if last is None:
                 return False
-            validators = fetched.validators or conditions.validators_of(last)
-            await conditions.end_unchanged(work, run, last, validators, counts["bytes"])
+            validators = fetched.validators or execution.validators_of(last)
+            await execution.end_unchanged(work, run, last, validators, counts["bytes"])
         return True
 
     async def _received(self, run: SourceRunRow, count: int) -> None:
@@ -173,7 +284,7 @@ class DataSourceRunActivities:
         """The columns of a table, and how their cells are read."""
         async with self._database.transaction() as work:
             fields = await known_fields(work, run) or {}
-            before = await conditions.last_conventions(work, run)
+            before = await execution.last_conventions(work, run)
         asked = looked_for(run, known, fields, before)
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
         profiled = PROFILED if run.plan["fields"] else None

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from temporalio import activity
 
-from activities.database_absence import awaiting_database
+from activities.database_errors import awaiting_database
 from activities.deliveries.channels import Channel, Parcel
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats

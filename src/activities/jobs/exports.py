@@ -1,29 +1,41 @@
-"""Jobs that export records: rows are gathered part by part, then written as one file."""
+"""Jobs that export records or a workspace: gathered part by part, then written as one file."""
 
 import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from typing_extensions import override
 
+from activities.heartbeats import keep_open
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
-from activities.open_transactions import keep_open
 from activities.sources.processes import NICENESS, run_in_process
 from models.core.base import Id, JsonObject
-from models.data.record_exports.commands import record_export
-from models.data.record_exports.queries import Rows, read_rows
+from models.core.bundles import BundleKind
+from models.data.record_exports.exports import Rows, read_rows, record_export
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow
+from models.people.workspaces import WorkspaceBody
+from models.workspace.bundles.archives import ZipWriter
+from models.workspace.bundles.exporting import blobs_of, next_database, read_lines
+from models.workspace.bundles.registry import KINDS
+from models.workspace.bundles.rules import (
+    MANIFEST,
+    MAX_FILES,
+    ManifestWorkspace,
+    home,
+    manifest_text,
+)
+from models.workspace.workspace_exports import exported_workspace, record_bundle
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
-from runtime.file_digests import size_and_digest
-from runtime.object_store import ObjectStore
+from runtime.object_store import ObjectStore, size_and_digest
 
 _QUICK = 256 * 1024
 """Bytes of rows that are written before it would be noticed."""
@@ -137,3 +149,172 @@ def _part_key(job: JobRow, part: int) -> str:
 
 def _file_key(job: JobRow) -> str:
     return f"files/{job.workspace_id}/{job.id}"
+
+
+BUNDLE_PAGE = 5_000
+"""Rows of one part."""
+
+PARTS_OF_CHUNK = 4
+"""Parts of one chunk."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The progress of an export, stored in its job.
+
+    `files` has the numbers of the parts of each path, `rows` how many rows stand in them.
+    """
+
+    kind: int = 0
+    database: str | None = None
+    after: list[Any] | None = None
+    parts: int = 0
+    files: dict[str, list[int]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    blobs: list[int] = field(default_factory=list)
+    made: dict[str, Any] | None = None
+
+
+class WorkspaceExports(Chunks):
+    """Gather rows kind by kind, write the bundle, remove what was gathered.
+
+    A chunk that is repeated writes the same objects again, so nothing is ever doubled.
+    """
+
+    def __init__(self, store: ObjectStore, page: int = BUNDLE_PAGE) -> None:
+        self._store = store
+        self._page = page
+
+    @override
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+        progress = _Progress(**job.progress)
+        try:
+            exported = await exported_workspace(work, job)
+            if progress.made is not None:
+                await self._remove(job, progress.parts)
+                return None
+            if progress.kind < len(KINDS):
+                for _ in range(PARTS_OF_CHUNK):
+                    if progress.kind < len(KINDS):
+                        await self._gather(work, job, progress)
+            else:
+                progress.made = await self._write(work, job, exported, progress)
+            return asdict(progress)
+        except UnavailableError as error:
+            raise StoreAwayError from error
+
+    @override
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+        made: JsonObject = job.progress["made"]
+        return made
+
+    @override
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
+        # Some parts may have been written whose progress was not.
+        await self._remove(job, job.progress.get("parts", 0) + 2 * PARTS_OF_CHUNK)
+        return True
+
+    async def _gather(self, work: UnitOfWork, job: JobRow, at: _Progress) -> None:
+        """Write the next part, and go on to what follows it."""
+        kind = KINDS[at.kind]
+        database_id = None
+        if "{database_id}" in kind.file:
+            if at.after is None:
+                found = await next_database(work, job.workspace_id, at.database)
+                if found is None:
+                    at.kind, at.database = at.kind + 1, None
+                    return
+                at.database = str(found)
+            database_id = Id(str(at.database))
+        page = await read_lines(work, job.workspace_id, kind, at.after, self._page, database_id)
+        if page.lines:
+            path = kind.file.format(database_id=database_id)
+            at.files.setdefault(path, []).append(await self._put(job, at, page.lines))
+            at.rows[path] = at.rows.get(path, 0) + len(page.lines)
+            at.counts[kind.name] = at.counts.get(kind.name, 0) + len(page.lines)
+            await self._note_blobs(work, job, kind, page.lines, at)
+        at.after = page.position
+        if page.position is None and database_id is None:
+            at.kind += 1
+
+    async def _note_blobs(
+        self, work: UnitOfWork, job: JobRow, kind: BundleKind, lines: list[bytes], at: _Progress
+    ) -> None:
+        """Remember where the bytes of files are."""
+        if kind.blobs:
+            ids = [from_json(line)["id"] for line in lines]
+            found = await blobs_of(work, job.workspace_id, kind, ids)
+            at.blobs.append(await self._put(job, at, [to_json(one) for one in found]))
+
+    async def _put(self, job: JobRow, at: _Progress, lines: list[bytes]) -> int:
+        number = at.parts
+        await self._store.put(_bundle_part_key(job, number), _once(b"\n".join(lines) + b"\n"))
+        at.parts += 1
+        return number
+
+    async def _write(
+        self, work: UnitOfWork, job: JobRow, exported: WorkspaceBody, at: _Progress
+    ) -> JsonObject:
+        writer = ZipWriter()
+        pieces = self._pieces(writer, job, exported, at)
+        size = await keep_open(work, self._store.put(_file_key(job), writer.digested(pieces)))
+        await record_bundle(work, job, exported.name, _file_key(job), size, writer.digest)
+        return {"objectKey": _file_key(job), "sha256": writer.digest.hex(), "bytes": size}
+
+    async def _pieces(
+        self, writer: ZipWriter, job: JobRow, exported: WorkspaceBody, at: _Progress
+    ) -> AsyncIterator[bytes]:
+        """The bytes of the bundle."""
+        where = home(job.workspace_id)
+        described = exported.model_dump_json(by_alias=True, include={"id", "name", "slug", "icon"})
+        async for piece in writer.add(f"{where}workspace.json", _once(described.encode())):
+            yield piece
+        for path, parts in at.files.items():
+            async for piece in writer.add(where + path, self._parts(job, parts)):
+                yield piece
+        async for piece in self._blobs(writer, job, at):
+            yield piece
+        rows = {where + path: count for path, count in at.rows.items()}
+        entry = ManifestWorkspace.model_validate(
+            {"id": exported.id, "name": exported.name, "counts": at.counts}
+        )
+        began = job.started_at or job.created_at
+        manifest = manifest_text(entry, began, writer.written, rows)
+        async for piece in writer.add(MANIFEST, _once(manifest)):
+            yield piece
+        yield writer.close()
+
+    async def _blobs(self, writer: ZipWriter, job: JobRow, at: _Progress) -> AsyncIterator[bytes]:
+        """The bytes of files, each once."""
+        for number in at.blobs:
+            noted = b"".join(
+                [piece async for piece in self._store.get(_bundle_part_key(job, number))]
+            )
+            for line in noted.splitlines():
+                sha256, object_key = from_json(line)
+                path = f"{home(job.workspace_id)}blobs/{sha256}"
+                if path in writer.written:
+                    continue
+                if len(writer.written) >= MAX_FILES - 1:
+                    raise UnsupportedError(f"A bundle has at most {MAX_FILES:,} files.")
+                content = self._store.get(object_key)
+                async for piece in writer.add(path, content, packed=False):
+                    yield piece
+
+    async def _parts(self, job: JobRow, parts: list[int]) -> AsyncIterator[bytes]:
+        for number in parts:
+            async for piece in self._store.get(_bundle_part_key(job, number)):
+                yield piece
+
+    async def _remove(self, job: JobRow, parts: int) -> None:
+        for number in range(parts):
+            await self._store.delete(_bundle_part_key(job, number))
+
+
+async def _once(text: bytes) -> AsyncIterator[bytes]:
+    yield text
+
+
+def _bundle_part_key(job: JobRow, number: int) -> str:
+    return f"exports/{job.workspace_id}/{job.id}/{number}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from activities.jobs.provider_attempts import ask_provider, try_later_or_refuse
+from activities.jobs.providers import ask_provider, try_later_or_refuse
 from activities.jobs.transactions import Chunks, ask_outside
 from activities.providers.adapter import (
     MAX_LISTED,
@@ -18,15 +18,13 @@ from activities.providers.adapter import (
 from activities.providers.calls import OpenConnection, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.messages.jobs.queries import job_actor
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow, job_actor
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
-from models.sources.mounts.commands import syncs
-from models.sources.mounts.commands.syncs import ListedFolder
-from models.sources.mounts.rows import MountRow
-from models.sources.mounts.rules import INTERRUPTED, MAX_ENTRIES
+from models.sources.mounts import syncs
+from models.sources.mounts.queries import INTERRUPTED, MAX_ENTRIES, MountRow
+from models.sources.mounts.syncs import ListedFolder
 from runtime.database import Transaction, UnitOfWork
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 CHUNK_SECONDS = 3.0
 """Seconds after which a chunk asks for no further page."""

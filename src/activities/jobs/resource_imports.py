@@ -3,39 +3,238 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
 from typing_extensions import override
 
 from activities.data_source_runs.inputs import scratch
-from activities.jobs.import_progress import ImportProgress
-from activities.jobs.imported_contents import Fetched, fetch_contents
-from activities.jobs.imported_folders import list_folder
-from activities.jobs.provider_attempts import ask_provider, try_later_or_refuse
+from activities.jobs.providers import ask_provider, try_later_or_refuse
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.providers.adapter import ProviderProblem
-from activities.providers.calls import OpenConnection, Providers
-from models.content.files.rules import Content
+from activities.providers.adapter import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_LISTED,
+    MAX_READ_BYTES,
+    RETRIED,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderProblem,
+)
+from activities.providers.calls import OpenConnection, Providers, in_time
+from models.content.files.commands import new_object_key
+from models.content.files.rules import Content, file_name, media_type
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.problems import an
-from models.messages.jobs.queries import job_actor
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow, job_actor
 from models.sources.data_source_runs.queries import open_runs
 from models.sources.external_resources.rules.resources import ProviderResource
-from models.sources.resource_imports import databases, native, rows
+from models.sources.resource_imports import native, rows
 from models.sources.resource_imports.commands import find_root
-from models.sources.resource_imports.kinds import ImportedKind
-from models.sources.resource_imports.outcomes import Outcome, PartCounts
 from models.sources.resource_imports.pages import make_page
 from models.sources.resource_imports.rows import ImportedRow
-from models.sources.resource_imports.rules import MAX_ENTRIES, imported_kind
+from models.sources.resource_imports.rules import (
+    HTML_TYPES,
+    MARKDOWN_TYPES,
+    MAX_ENTRIES,
+    MAX_SKIPPED,
+    PAGE_TYPES,
+    ImportedKind,
+    Outcome,
+    PartCounts,
+    essence,
+    imported_kind,
+)
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
-from runtime.fault_injection import FaultPoint, inject_fault
-from runtime.object_store import ObjectStore
+from runtime.object_store import ObjectStore, size_and_digest
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+
+
+class ImportProgress:
+    """The facts of a job's progress, which a chunk adds to."""
+
+    def __init__(self, before: JsonObject) -> None:
+        self.facts: JsonObject = {
+            **before,
+            "counts": dict(before["counts"]),
+            "skipped": list(before["skipped"]),
+        }
+
+    def skip(self, name: str, reason: str) -> None:
+        """Say of a resource why it is left out, as far as there is room."""
+        if len(self.facts["skipped"]) < MAX_SKIPPED:
+            self.facts["skipped"].append({"name": name, "reason": reason})
+
+    def count(
+        self, outcome: Outcome, kind: str = "", parts: PartCounts | None = None, *, times: int = 1
+    ) -> None:
+        """Count resources of an outcome, and the parts of one."""
+        self.facts["counts"][outcome.value] += times
+        if parts is not None:
+            before = self.facts.get(kind, {})
+            self.facts[kind] = {
+                name: before.get(name, 0) + count for name, count in asdict(parts).items()
+            }
+
+
+CHUNK_PAGES = 20
+_NOT = "A resource of the kind {} cannot be imported."
+
+
+async def list_folder(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
+    """List some pages of the folder that the job is at; gives its progress.
+
+    Raises ProviderProblem for what concerns the whole import.
+    """
+    progress = ImportProgress(job.progress)
+    row = await rows.find_row(work, job.workspace_id, Id(job.progress["folder"]))
+    assert row is not None, "a folder that is listed has its row"
+    try:
+        listing = _pages(connection, row.external_id, job.progress["cursor"])
+        resources, cursor = await ask_outside(work, job, listing)
+    except ProviderProblem as problem:
+        if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
+            raise
+        progress.skip(row.resource_name, problem.message)
+        return {**progress.facts, "folder": None, "cursor": None}
+    room = MAX_ENTRIES - await rows.count_rows(work, row.root_id)
+    _, left_out = await rows.record_listed(work, row, job.id, resources, room)
+    for one in left_out:
+        progress.skip(one.name, _NOT.format(one.surface_kind))
+    if len(resources) > room:
+        progress.skip(row.resource_name, f"An import holds at most {MAX_ENTRIES:,} resources.")
+        cursor = None
+    following = job.progress["folder"] if cursor else None
+    return {**progress.facts, "folder": following, "cursor": cursor}
+
+
+async def _pages(
+    connection: OpenConnection, folder: str, cursor: str | None
+) -> tuple[list[ProviderResource], str | None]:
+    """The resources of some pages, and where the next one begins."""
+    resources = list[ProviderResource]()
+    adapter = connection.adapter
+    for _ in range(CHUNK_PAGES):
+        listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
+        asked_for = adapter.browse(connection.access, listing)
+        for page in (await in_time(asked_for, adapter.listing_seconds)).pages():
+            resources += page.resources[:MAX_LISTED]
+            cursor = page.cursor
+        if cursor is None or len(resources) >= CHUNK_PAGES * MAX_LISTED:
+            break
+    return resources, cursor
+
+
+AT_ONCE = 8
+"""Resources of one import that are asked for side by side."""
+BEGIN_SECONDS = 120.0
+"""The time in which a chunk begins downloads: the last ones end within its five minutes."""
+DOWNLOAD_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The content of one resource: blocks of a page, or a file; or why there is none."""
+
+    blocks: list[JsonObject] | None = None
+    content: Content | None = None
+    digest: str = ""
+    problem: str | None = None
+
+
+async def fetch_contents(
+    connection: OpenConnection, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
+) -> list[Fetched | None]:
+    """The contents of resources, in their order; None where there was no time to ask.
+
+    Raises ProviderProblem for what concerns all of them: a provider that is away, or does not
+    accept the credentials.
+    """
+    gate, ends = asyncio.Semaphore(AT_ONCE), time.monotonic() + BEGIN_SECONDS
+
+    async def one(row: ImportedRow) -> Fetched | ProviderProblem | None:
+        """A problem is a value, so that it does not cancel what is asked for beside it."""
+        async with gate:
+            if time.monotonic() > ends:
+                return None
+            try:
+                return await _fetch(connection, row, store, directory / str(row.id))
+            except ProviderProblem as problem:
+                concerns_all = problem.kind in {*RETRIED, ProblemKind.AUTH}
+                if concerns_all or row.id == row.root_id:
+                    return problem
+                return Fetched(problem=problem.message)
+
+    contents: list[Fetched | None] = []
+    for found in await asyncio.gather(*(one(row) for row in rows)):
+        if isinstance(found, ProviderProblem):
+            raise found
+        contents.append(found)
+    return contents
+
+
+async def _fetch(
+    connection: OpenConnection, row: ImportedRow, store: ObjectStore, path: Path
+) -> Fetched:
+    resource = ProviderResource.model_validate(
+        {
+            "externalType": row.external_type,
+            "externalId": row.external_id,
+            "name": row.resource_name,
+            "surfaceKind": "generic",
+            "capabilities": [],
+            **({} if row.mime_type is None else {"mimeType": row.mime_type}),
+        }
+    )
+    got = await in_time(
+        connection.adapter.download(connection.access, resource, path, {}), DOWNLOAD_SECONDS
+    )
+    size, digest = await asyncio.to_thread(size_and_digest, path)
+    if size > MAX_DOWNLOAD_BYTES:
+        raise ProviderProblem(ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB.")
+    if row.kind == ImportedKind.PAGE:
+        return await _page(got, path, size, digest)
+    key = new_object_key(row.workspace_id)
+    await store.put_file(key, path)
+    content = Content(
+        name=file_name(row.resource_name),
+        mime_type=media_type(got.mime_type),
+        byte_size=size,
+        sha256=digest,
+        object_key=key,
+    )
+    return Fetched(content=content, digest=digest.hex())
+
+
+async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
+    mime_type = essence(got.mime_type)
+    if mime_type not in PAGE_TYPES:
+        return Fetched(problem=f"A document of the type {mime_type} cannot become a page.")
+    if size > MAX_READ_BYTES:
+        return Fetched(problem="The document is larger than 1 MiB.")
+    return await asyncio.to_thread(_blocks_of, path, mime_type, digest)
+
+
+def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
+    # The parsers are much to import, and few workers read a document.
+    from activities.providers import documents  # noqa: PLC0415
+
+    content = path.read_bytes()
+    try:
+        if mime_type in HTML_TYPES:
+            blocks = documents.html_document(content)
+        elif mime_type in MARKDOWN_TYPES:
+            blocks = documents.markdown_document(content)
+        else:
+            blocks = documents.text_document(content)
+    except documents.UnreadableDocumentError as error:
+        return Fetched(problem=str(error))
+    return Fetched(blocks=blocks, digest=digest.hex())
+
 
 BATCH = 40
 """Resources of one chunk."""
@@ -214,12 +413,12 @@ class _Import:
             parent = await self._parent_of(row)
             async with self._work.savepoint():
                 if row.run_id is None:
-                    outcome = await databases.begin_database(
+                    outcome = await native.begin_database(
                         self._work, self._actor, self._job.id, row, parent
                     )
                     result = None if outcome is None else (outcome, PartCounts())
                 else:
-                    result = await databases.finish_database(self._work, self._actor, row)
+                    result = await native.finish_database(self._work, self._actor, row)
         except PlatformError as error:
             await self._drop(row, error.message, error)
         else:
@@ -231,7 +430,7 @@ class _Import:
         """The other sheets of a workbook are to be imported, too, each into its own database."""
         if row.kind != ImportedKind.DATABASE or row.sheet_name is not None:
             return
-        named = await databases.sheets_beside(self._work, row)
+        named = await native.sheets_beside(self._work, row)
         room = max(MAX_ENTRIES - await rows.count_rows(self._work, row.root_id), 0)
         await rows.record_sheets(self._work, row, named[:room])
 

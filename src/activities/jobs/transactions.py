@@ -17,12 +17,12 @@ from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow
 from models.messages.jobs.rules import JobStatus
 from runtime.database import Database, Transaction, UnitOfWork
 from runtime.errors import PlatformError
-from runtime.families import Family
-from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+from runtime.temporal.families import Family
 
 DONE, MORE, FAILED = "done", "more", "failed"
 

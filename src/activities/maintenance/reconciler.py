@@ -2,34 +2,99 @@
 
 It knows families of work as `families.WorkFamily`. Temporal is asked about each open
 row by `describe`, which is strongly consistent; the row under its lock decides.
+
+A signal is lost with whoever should have delivered it, or with a Temporal that was put back to an
+earlier state: its executions then wait at nodes whose rows have ended long since.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Protocol
 
 import structlog
-from sqlalchemy import ColumnElement, Select, exists, func, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
-from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.families import (
     AbnormalEnd,
     EndKind,
+    Execution,
     RowT,
     SweepContext,
     Verdict,
     WorkFamily,
     WorkRow,
+    describe_execution,
 )
-from activities.maintenance.orphans import end_orphans
+from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.waits.store import HostedWait, wake_node
+from models.automation.waits.tables import run_wait
 from models.core.base import Id
-from models.core.pauses.resting import rests
-from runtime.database import Database
-from runtime.outbox import Intent, outbox
+from models.core.pauses.intents import is_resting
+from runtime.database import Database, UnitOfWork
+from runtime.ids import parse_id
+from runtime.temporal.outbox import Intent, outbox
 
 log = structlog.get_logger()
+
+
+async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]) -> dict[str, int]:
+    """Terminate open executions whose row does not exist, cancel those whose row is closed.
+
+    A row that closed within the grace is left: its execution may be about to end by itself. Gives
+    how many were terminated, by the name of the family.
+    """
+    by_workflow = {name.value: family for family in families for name in family.workflows}
+    terminated = dict.fromkeys((family.name for family in families), 0)
+    started_before = (activity.info().started_time - context.grace).isoformat()
+    query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
+    async for listed in context.client.list_workflows(query):
+        try:
+            family = await _end(context, by_workflow, listed.id)
+        except RPCError:
+            # It has ended meanwhile, or the next sweep comes back to it.
+            log.warning("an execution could not be reconciled", workflow=listed.id)
+            continue
+        if family is not None:
+            terminated[family.name] += 1
+    return terminated
+
+
+async def _end(
+    context: SweepContext, known: Mapping[str, WorkFamily[Any]], workflow_id: str
+) -> WorkFamily[Any] | None:
+    """The family of the execution if it was terminated.
+
+    An id is `<family>/<row id>`, and below it are the parts of a run's long loops.
+    """
+    name, _, rest = workflow_id.partition("/")
+    family, row_id = known.get(name), parse_id(rest.partition("/")[0])
+    if family is None or row_id is None:
+        return None
+    handle = context.client.get_workflow_handle(workflow_id)
+    fate = await _fate(context, family, row_id)
+    if fate is None:
+        await handle.terminate(reason="There is no row of this id.")
+        return family
+    if fate:
+        await handle.cancel()
+    return None
+
+
+async def _fate(context: SweepContext, family: WorkFamily[Any], row_id: Id) -> bool | None:
+    """True when the execution of a row has nothing left to do; None without a row."""
+    kind = family.kind
+    columns = kind.table.c
+    async with context.database.transaction() as work:
+        closed = ~kind.is_open & (columns[kind.ended_column] <= work.now - context.grace)
+        row = await work.first(select(closed.label("closed")).where(columns.id == row_id))
+        return None if row is None else bool(row.closed)
+
 
 GRACE = timedelta(seconds=20)
 """A row or execution younger than this is still on its way."""
@@ -145,7 +210,7 @@ def _open(family: WorkFamily[Any], before: datetime | ColumnElement[datetime]) -
     kind, columns = family.kind, family.kind.table.c
     undelivered = exists().where(outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START)
     return family.rows().where(
-        kind.is_open, columns[kind.accepted_column] < before, ~undelivered, ~rests(columns.id)
+        kind.is_open, columns[kind.accepted_column] < before, ~undelivered, ~is_resting(columns.id)
     )
 
 
@@ -155,3 +220,80 @@ def _poisoned(row: WorkRow, found: Execution) -> str | None:
         return None
     log.error("a workflow task keeps failing", id=str(row.id), attempt=found.attempt)
     return "poisoned"
+
+
+_wait = run_wait.c
+_RUN = automation_run.c.id == _wait.run_id
+_UNDELIVERED = exists().where(outbox.c.subject_id == _wait.run_id, outbox.c.intent == Intent.SIGNAL)
+_other, _node = run_wait.alias("other"), node_run.c
+_NODE_OF_OTHER = and_(
+    _node.run_id == _other.c.run_id,
+    _node.node_id == _other.c.node_id,
+    _node.scope_key == _other.c.scope_key,
+)
+
+
+class _ResolvedWait(HostedWait, Protocol):
+    """A resolved wait; `undelivered` says that a node of its run still waits for the resolution."""
+
+    undelivered: bool
+
+
+async def resend_signals(context: SweepContext) -> int:
+    """Tell executions again of the waits that ended longer ago than `grace`; how many waits.
+
+    Only of runs that stand still, and only where the execution has dealt with all it was told: else
+    it may yet come to the wait.
+    """
+    resent = 0
+    async with context.database.transaction() as work:
+        waits = await _resolved(work, context)
+    for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
+        try:
+            found = await describe_execution(context.client, workflow_id)
+        except RPCError:
+            # The next sweep comes back to it.
+            log.warning("an execution could not be asked", workflow=workflow_id)
+            continue
+        lost = [wait for wait in hosted if _stands_still(wait, found)]
+        async with context.database.transaction() as work:
+            await wake_node(work, lost)
+        resent += len(lost)
+    return resent
+
+
+def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
+    if found is None or not found.sleeps:
+        return False
+    return wait.undelivered or not found.busy
+
+
+async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
+    """The resolved waits of runs that may stand still, the waits of one execution together."""
+    before = work.now - context.grace
+    undelivered = exists().where(
+        _other.c.run_id == _wait.run_id,
+        _other.c.resolved_at < before,
+        _NODE_OF_OTHER,
+        _node.status == NodeStatus.WAITING,
+    )
+    overdue = exists().where(
+        _node.run_id == _wait.run_id, _node.status == NodeStatus.WAITING, _node.due_at < before
+    )
+    names = ("workspace_id", "run_id", "node_id", "scope_key", "workflow_id")
+    stands: ColumnElement[bool] = or_(
+        undelivered, overdue, automation_run.c.status == RunStatus.RUNNING
+    )
+    return await work.rows(
+        select(*(_wait[name] for name in names), undelivered.label("undelivered"))
+        .select_from(run_wait.join(automation_run, _RUN))
+        .where(
+            automation_run.c.status.in_(OPEN_RUN),
+            _wait.workflow_id.is_not(None),
+            _wait.resolved_at < before,
+            ~_UNDELIVERED,
+            stands,
+        )
+        .order_by(_wait.workflow_id),
+        of=_ResolvedWait,
+    )

@@ -11,16 +11,14 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleListDescription, ScheduleSpec
 
 from activities.maintenance.reconciler import BATCH
-from activities.schedules.families import SCHEDULES
-from activities.schedules.schedules import Schedules
-from activities.schedules.specs import note_of, spec_of
+from activities.schedules import SCHEDULES, Schedules, note_of, spec_of
 from models.core.base import Id
 from models.core.schedules.commands import ScheduledRow, ScheduleTable, all_scheduled
-from models.core.schedules.desired import DesiredSchedule
+from models.core.schedules.timetables import DesiredSchedule
 from runtime.clock import utc_now
 from runtime.database import Database
-from runtime.families import Family, SearchAttribute
 from runtime.ids import parse_id
+from runtime.temporal.families import Family, SearchAttribute
 
 log = structlog.get_logger()
 

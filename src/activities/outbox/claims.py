@@ -1,4 +1,8 @@
-"""Claims of the next rows of the outbox: a row a line in turn, by weighed age in a line."""
+"""Claims of the next rows of the outbox: a row a line in turn, by weighed age in a line.
+
+Automation runs count while they run. Other work counts from the moment at which its start is
+claimed, which its row keeps, until it is closed.
+"""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -11,32 +15,146 @@ from sqlalchemy import (
     CTE,
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Integer,
     Interval,
     Label,
     Select,
     Subquery,
+    Table,
+    TableValuedAlias,
     Text,
+    TextClause,
+    Update,
     Uuid,
     bindparam,
+    case,
     cast,
     delete,
     false,
     func,
     select,
+    text,
     true,
     tuple_,
+    union_all,
     update,
 )
 
-from activities.outbox.lines import LINE, lines
-from activities.outbox.under_way import dispatching
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
-from runtime.families import Family
-from runtime.id_lookup import is_among
-from runtime.outbox import ANEW, WEIGHT, Outbox, outbox
-from runtime.prepared_statement import PreparedStatement
-from runtime.work import Work
+from models.core.lifecycle.commands import WorkTable, executed_tables
+from models.tables import metadata
+from runtime.database import Work
+from runtime.postgresql.schema import is_among, listed, skip_scan
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import ANEW, WEIGHT, Intent, Outbox, outbox
+
+_COUNTED = [kind for kind in executed_tables(metadata) if kind.takes_places]
+
+
+def under_way() -> CompoundSelect[Any]:
+    """The number of each family of each workspace that has any."""
+    running = automation_run.c.status == RunStatus.RUNNING.value
+    return union_all(
+        _numbers(AUTOMATION_RUNS).where(running),
+        *(
+            _numbers(kind).where(kind.table.c.dispatched_at.is_not(None), _open(kind))
+            for kind in _COUNTED
+        ),
+    )
+
+
+def _open(kind: WorkTable) -> TextClause:
+    """Written out as the index has it, which a prepared statement uses for nothing else."""
+    return text(f"{kind.table.name}.status IN ({listed(kind.lifecycle.open)})")
+
+
+def _numbers(kind: WorkTable) -> Select[Any]:
+    workspace_id, family = kind.table.c.workspace_id, kind.family_of_row.label("family")
+    number = func.count().label("number")
+    return select(workspace_id, family, number).group_by(workspace_id, family)
+
+
+def dispatching(claimed: CTE) -> list[Update]:
+    """Count the work whose starts are among these rows of the outbox.
+
+    A row that is locked is about to be closed, or had begun before.
+    """
+    starts = select(claimed.c.subject_id).where(claimed.c.intent == Intent.START)
+    return [_dispatching(kind.table, starts) for kind in _COUNTED]
+
+
+def _dispatching(table: Table, starts: Select[Any]) -> Update:
+    these = (
+        select(table.c.id)
+        .where(is_among(table.c.id, starts), table.c.dispatched_at.is_(None))
+        .with_for_update(of=table, skip_locked=True)
+    )
+    return update(table).where(is_among(table.c.id, these)).values(dispatched_at=func.now())
+
+
+LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
+"""The key of a line, in the order of the index."""
+
+
+def lines() -> CTE:
+    """The lines that have rows, one for each weight, and how many starts each has room for.
+
+    `until_end` may begin before one that is under way ends, `until_begin` before one begins that
+    this relay has started; null for what has no bound.
+    """
+    line = skip_scan("found", (*LINE, WEIGHT.label("weight")))
+    starts, caps = _started(), _caps()
+    busy = under_way().subquery("busy")
+    of_workspace = (
+        select(func.count())
+        .where(starts.c.workspace_id == line.c.workspace_id)
+        .correlate(line)
+        .scalar_subquery()
+    )
+    of_all = select(func.count()).select_from(starts).scalar_subquery()
+    is_start = line.c.intent == Intent.START
+    is_run = is_start & (line.c.family == Family.AUTOMATION_RUN)
+    not_begun = case((is_run, of_workspace), else_=0)
+    until_end = caps.c.cap - func.coalesce(busy.c.number, 0) - not_begun
+    room_of_all = bindparam("starts", type_=Integer) - of_all
+    until_begin = func.least(bindparam("of_one", type_=Integer) - of_workspace, room_of_all)
+    of_line = (busy.c.workspace_id == line.c.workspace_id) & (busy.c.family == line.c.family)
+    return (
+        select(
+            *line.c,
+            is_run.label("is_run"),
+            case((is_start, until_end)).label("until_end"),
+            case((is_run, until_begin)).label("until_begin"),
+            room_of_all.label("room_of_all"),
+        )
+        .select_from(line)
+        .outerjoin(busy, of_line)
+        .outerjoin(caps, caps.c.family == line.c.family)
+        .cte("lines")
+    )
+
+
+def _started() -> CTE:
+    """The workspaces of the runs that this relay has started and that have not begun."""
+    waited_for = automation_run.c.id == func.any(bindparam("not_begun", type_=ARRAY(Uuid)))
+    return (
+        select(automation_run.c.workspace_id)
+        .where(waited_for, automation_run.c.status == RunStatus.QUEUED.value)
+        .cte("started")
+    )
+
+
+def _caps() -> TableValuedAlias:
+    families, caps = (
+        bindparam("families", type_=ARRAY(Text)),
+        bindparam("caps", type_=ARRAY(Integer)),
+    )
+    return func.unnest(families, caps).table_valued("family", "cap").render_derived("caps")
+
 
 CLAIM = timedelta(seconds=10)
 """Time after which the rows of a relay that never came back are claimed again."""

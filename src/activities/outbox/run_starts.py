@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from models.core.base import Id
-from runtime.bounded_processes import room_to_evaluate
+from runtime.processes.bounded_processes import room_to_evaluate
 
 LOST_SECONDS = 2.0
 """After this time a run that has not begun no longer keeps others from starting."""

@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from activities.authorizations.tokens import Tokens
+from activities.authorizations import Tokens
 from activities.providers import airtable, github, notion
 from activities.providers.adapter import Adapter
 from activities.providers.airtable import AirtableAdapter
-from activities.providers.authorized import AuthorizedAdapter
-from activities.providers.demo.adapter import DemoAdapter
+from activities.providers.demo import DemoAdapter
 from activities.providers.github import GithubAdapter
 from activities.providers.google_drive import GoogleDriveAdapter
 from activities.providers.http import HttpAdapter
 from activities.providers.notion import NotionAdapter
+from activities.providers.web import AuthorizedAdapter
 from activities.providers.webdav import WebdavAdapter
 from models.sources.connections.providers import ProviderName
+from runtime.configuration.sections import ProviderSettings
 from runtime.outbound.client import OutboundClient
-from runtime.provider_settings import ProviderSettings
 
 
 class Adapters:

@@ -17,11 +17,18 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import TokenAdapter
-from activities.providers.contents import CONTENT, CSV, capabilities_of, content_of, link_to
-from activities.providers.csv_rows import Row, csv_text, write_csv
-from activities.providers.paths import checked_path
-from activities.providers.web import Web, no_such_resource, objects, text_of
+from activities.providers.contents import (
+    CONTENT,
+    CSV,
+    Row,
+    capabilities_of,
+    content_of,
+    csv_text,
+    link_to,
+    write_csv,
+)
+from activities.providers.listings import checked_path
+from activities.providers.web import TokenAdapter, Web, no_such_resource, objects, text_of
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,

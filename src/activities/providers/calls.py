@@ -3,25 +3,32 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
+
+from typing_extensions import override
 
 from activities.providers.adapter import (
     Adapter,
+    NotedAdapter,
     ProblemKind,
     ProviderAccess,
     ProviderProblem,
 )
-from activities.providers.adapter_wrappers import NotedAdapter
 from activities.providers.adapters import Adapters
+from activities.sources.fetchers import FetchedResource, ResourceReader, WantedResource
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.sources.connections.features import require_feature
+from models.sources.connections.commands import require_feature
 from models.sources.connections.queries import (
     get_connection,
     named_connection,
     open_connection,
 )
 from models.sources.connections.shapes import ConnectionDetail
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.tabular.rules.options import TableFormat, format_named
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Database, UnitOfWork
 from runtime.errors import (
@@ -32,7 +39,7 @@ from runtime.errors import (
     UpstreamError,
     ValidationError,
 )
-from runtime.outbound.turns import call_through
+from runtime.outbound.client import call_through
 
 CALL_SECONDS = 25.0
 """Seconds of one call of a provider, whoever waits for it is answered within half a minute."""
@@ -128,3 +135,60 @@ def refusal_for(problem: ProviderProblem) -> PlatformError:
     if problem.retry_after is not None:
         message = f"{message} Try again in {problem.retry_after:.0f} seconds."
     return _REFUSALS.get(problem.kind, UpstreamError)(message)
+
+
+DOWNLOAD_SECONDS = 300.0
+"""Seconds of one download."""
+
+_KINDS = {
+    ProblemKind.AUTH: ErrorKind.AUTH,
+    ProblemKind.DENIED: ErrorKind.AUTH,
+    ProblemKind.TIMEOUT: ErrorKind.TIMEOUT,
+    ProblemKind.TOO_LARGE: ErrorKind.TOO_LARGE,
+}
+_FINAL = frozenset(
+    {
+        ProblemKind.GONE,
+        ProblemKind.INVALID,
+        ProblemKind.UNSUPPORTED,
+        ProblemKind.MALFORMED,
+    }
+)
+
+
+class ProviderResources(ResourceReader):
+    """Downloads a resource through its connection, in the name of who brings the rows in."""
+
+    def __init__(self, database: Database, providers: Providers) -> None:
+        self._database = database
+        self._providers = providers
+
+    @override
+    async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
+        async with self._database.transaction() as work:
+            try:
+                reached = await self._providers.reach(
+                    work, request.workspace_id, request.user_id, request.connection_id
+                )
+            except PlatformError as error:
+                raise SourceProblem(ErrorKind.AUTH, error.message) from error
+        named = ProviderResource.model_validate(request.resource)
+        adapter, access = reached.adapter, reached.access
+        try:
+            resource = await in_time(adapter.describe(access, named))
+            download = await in_time(
+                adapter.download(access, resource, path, request.conditions), DOWNLOAD_SECONDS
+            )
+        except ProviderProblem as problem:
+            kind = _KINDS.get(problem.kind, ErrorKind.FETCH)
+            raise SourceProblem(
+                kind,
+                problem.message,
+                final=problem.kind in _FINAL,
+                retry_after=problem.retry_after,
+            ) from problem
+        format_ = format_named(download.name, download.mime_type)
+        if format_ is None and not download.unchanged:
+            message = f"The resource is no table: its type is {download.mime_type}."
+            raise SourceProblem(ErrorKind.PARSE, message)
+        return FetchedResource(format_ or TableFormat.CSV, download.validators, download.unchanged)

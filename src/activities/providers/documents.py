@@ -13,9 +13,9 @@ from markdownify import MarkdownConverter
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from models.content.surfaces.rules.urls import Link, WebUrl
+from models.content.surfaces.rules.contents import Link, WebUrl
 from models.core.base import JsonObject
-from runtime.bounded_processes import BoundedProcesses, OverLimitError
+from runtime.processes.bounded_processes import BoundedProcesses, OverLimitError
 
 MAX_BLOCKS = 4_000
 """Blocks of an imported page; the rest of a document is left out."""

@@ -17,7 +17,6 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import (
     CONTENT,
     MARKDOWN,
@@ -28,8 +27,9 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.paths import checked_path, name_of
+from activities.providers.listings import FirstNames, checked_path, name_of
 from activities.providers.web import (
+    TokenAdapter,
     Web,
     json_of,
     no_such_resource,
@@ -38,8 +38,7 @@ from activities.providers.web import (
     shown_text,
     text_of,
 )
-from activities.providers.whole_listings import FirstNames
-from activities.sources.links import linked
+from activities.sources.requests import linked
 from models.core.base import JsonObject
 from models.sources.external_resources.rules.resources import (
     Capability,

@@ -19,7 +19,6 @@ from activities.providers.adapter import (
     Watched,
     listed,
 )
-from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import (
     CSV,
     HTML,
@@ -35,6 +34,7 @@ from activities.providers.contents import (
     media_type,
 )
 from activities.providers.web import (
+    TokenAdapter,
     Web,
     json_of,
     no_such_resource,
@@ -43,9 +43,8 @@ from activities.providers.web import (
     refusal_of,
     text_of,
 )
-from models.sources.external_resources.rules.forms import HostedForm, NoFormError
-from models.sources.external_resources.rules.google_forms import MIME_TYPE as FORM
-from models.sources.external_resources.rules.google_forms import google_form
+from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as FORM
+from models.sources.external_resources.rules.forms import HostedForm, NoFormError, google_form
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,

@@ -26,18 +26,21 @@ from activities.providers.contents import (
     media_type,
 )
 from activities.providers.web import Web, object_of, objects, secret_of, text_of
-from models.sources.connections.configs import HttpConnection
-from models.sources.external_resources.rules.forms import HostedForm, NoFormError
-from models.sources.external_resources.rules.google_forms import MIME_TYPE as GOOGLE_FORM
-from models.sources.external_resources.rules.google_forms import google_form
-from models.sources.external_resources.rules.json_forms import json_form
+from models.sources.connections.providers import HttpConnection
+from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as GOOGLE_FORM
+from models.sources.external_resources.rules.forms import (
+    HostedForm,
+    NoFormError,
+    google_form,
+    json_form,
+)
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import authentication
 
 _KINDS = frozenset(one.value for one in ResourceSurfaceKind)
 _ABLE = frozenset(one.value for one in Capability) - {"search"}

@@ -18,13 +18,25 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import TokenAdapter
-from activities.providers.contents import CONTENT, CSV, MARKDOWN, content_of
-from activities.providers.csv_rows import Row, csv_text, write_csv
-from activities.providers.web import Web, no_such_resource, objects, shown_text, text_of
+from activities.providers.contents import (
+    CONTENT,
+    CSV,
+    MARKDOWN,
+    Row,
+    content_of,
+    csv_text,
+    write_csv,
+)
+from activities.providers.web import (
+    TokenAdapter,
+    Web,
+    no_such_resource,
+    objects,
+    shown_text,
+    text_of,
+)
 from models.core.base import JsonObject
-from models.sources.external_resources.rules.notion_markdown import notion_markdown
-from models.sources.external_resources.rules.notion_values import notion_row, title_of
+from models.sources.external_resources.rules.notion import notion_markdown, notion_row, title_of
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,

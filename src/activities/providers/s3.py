@@ -37,10 +37,17 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.paths import checked_path, name_of, parent_of, quoted
+from activities.providers.listings import (
+    Record,
+    XmlRecords,
+    checked_path,
+    first_text,
+    name_of,
+    parent_of,
+    quoted,
+)
 from activities.providers.web import Web, no_such_resource, refusal_of
-from activities.providers.xml_records import Record, XmlRecords, first
-from models.sources.connections.configs import S3Connection
+from models.sources.connections.providers import S3Connection
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,
@@ -116,7 +123,9 @@ class S3Adapter(Adapter):
         for _ in range(WATCHED_PAGES):
             found = await self._list(access, below, cursor, WATCHED_KEYS, deep=True)
             for _, record in found.records:
-                digest.update(f"{first(record, 'Key')}\0{first(record, 'ETag')}\0".encode())
+                digest.update(
+                    f"{first_text(record, 'Key')}\0{first_text(record, 'ETag')}\0".encode()
+                )
             cursor = found.cursor
             if cursor is None:
                 return Watched(digest.hexdigest(), changed=digest.hexdigest() != mark)
@@ -230,7 +239,7 @@ class _Listed:
 
     def resource(self, name: str, record: Record) -> ProviderResource | None:
         """The resource of a record; None for the folder itself, and for keys that are no paths."""
-        key = first(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
+        key = first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
         if not key.startswith(self._below) or key == self._below:
             return None
         try:

@@ -31,17 +31,22 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.paths import checked_path, name_of, parent_of
+from activities.providers.listings import (
+    LISTING_SECONDS,
+    FirstNames,
+    checked_path,
+    name_of,
+    parent_of,
+)
 from activities.providers.web import no_such_resource
-from activities.providers.whole_listings import SECONDS, FirstNames
-from models.sources.connections.configs import SftpConnection
+from models.sources.connections.providers import SftpConnection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,
 )
+from runtime.clock import wire_timestamp
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
-from runtime.timestamps import wire_timestamp
 
 LOGIN_SECONDS = 10
 _PIECE = 256 * 1024
@@ -52,7 +57,7 @@ _Attributes = asyncssh.SFTPAttrs
 class SftpAdapter(Adapter):
     """Folders and files below a directory. Links are not followed: they may lead anywhere."""
 
-    listing_seconds = SECONDS
+    listing_seconds = LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound

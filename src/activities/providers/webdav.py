@@ -27,18 +27,26 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.paths import checked_path, name_of, parent_of, quoted
+from activities.providers.listings import (
+    LISTING_SECONDS,
+    FirstNames,
+    Record,
+    XmlRecords,
+    checked_path,
+    first_text,
+    has_element,
+    name_of,
+    parent_of,
+    quoted,
+)
 from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, secret_of, sent
-from activities.providers.whole_listings import SECONDS, FirstNames
-from activities.providers.xml_records import Record, XmlRecords, first, has
-from models.sources.connections.configs import WebdavConnection
+from models.sources.connections.providers import WebdavConnection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.messages import OutboundRequest, authentication
 
 _WANTED = (
     '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/>'
@@ -58,7 +66,7 @@ class _Found(NamedTuple):
 class WebdavAdapter(Adapter):
     """Folders and files by their paths. WebDAV has no pages: they are cut from whole listings."""
 
-    listing_seconds = SECONDS
+    listing_seconds = LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -178,7 +186,7 @@ class WebdavAdapter(Adapter):
 
 def _entry(parts: Record, root: str) -> _Found | None:
     """A resource below the root; None for anything that a server lists besides."""
-    href = first(parts, "href")
+    href = first_text(parts, "href")
     if href is None:
         return None
     place = unquote(urlsplit(href).path)
@@ -187,10 +195,10 @@ def _entry(parts: Record, root: str) -> _Found | None:
     path = place[len(root.rstrip("/")) :].strip("/")
     if any(part in {"", ".", ".."} for part in path.split("/")) and path:
         return None
-    folder = has(parts, "collection")
-    changed = f"{first(parts, 'getlastmodified')}/{first(parts, 'getcontentlength')}"
-    revision = first(parts, "getetag") or changed
-    return _Found(path, folder, first(parts, "getcontenttype"), None if folder else revision)
+    folder = has_element(parts, "collection")
+    changed = f"{first_text(parts, 'getlastmodified')}/{first_text(parts, 'getcontentlength')}"
+    revision = first_text(parts, "getetag") or changed
+    return _Found(path, folder, first_text(parts, "getcontenttype"), None if folder else revision)
 
 
 def _url(access: ProviderAccess, path: str, *, folder: bool = False) -> str:

@@ -1,33 +1,172 @@
-"""Fetching what a source holds, each kind in its way."""
+"""Fetching what a source holds, each kind in its way: HTTP, stored file, resource, database."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Protocol
 
-from activities.connection_health import noted_call
-from activities.connections import ConnectionUseError, find_connected
-from activities.sources.databases.asking import fetch_rows
-from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
+from pydantic_core import from_json
+
+from activities.connections import ConnectionUseError, find_connected, noted_call
+from activities.sources import database_process
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery
 from activities.sources.fetching import Fetched, HttpSource, Keep, fetch_first_page, fetch_pages
-from activities.sources.requests import FETCH_SECONDS, HTTP_KINDS, MAX_FETCH_BYTES, auth_headers
-from activities.sources.resources import ResourceReader, WantedResource
-from activities.sources.stored import copied, object_key
+from activities.sources.processes import context, process_of, start
+from activities.sources.requests import (
+    FETCH_SECONDS,
+    HTTP_KINDS,
+    MAX_FETCH_BYTES,
+    auth_headers,
+    problem_of,
+)
+from models.content.files.queries import find_file
 from models.core.base import Id, JsonObject
 from models.sources.connections.providers import SQL_PROVIDERS, ProviderName
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.options import MAX_ROWS
+from models.sources.data_sources.rules import DataSourceKind
+from models.sources.tabular.rules.options import MAX_ROWS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
+from runtime.outbound.errors import OutboundError
+
+
+@dataclass(frozen=True, slots=True)
+class WantedResource:
+    """A resource of a connection, and for whom it is read.
+
+    `conditions` are what the provider called it when it was last read; see FetchedResource.
+    """
+
+    workspace_id: Id
+    user_id: Id | None
+    connection_id: Id
+    resource: JsonObject
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedResource:
+    """A resource in a file, and what to ask next time to get it only if it has changed.
+
+    One that is `unchanged` since then left the file empty.
+    """
+
+    format: TableFormat
+    validators: Mapping[str, str] = field(default_factory=dict)
+    unchanged: bool = False
+
+
+class ResourceReader(Protocol):
+    """Reads resources of every provider that connections can be made to."""
+
+    async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
+        """Write a resource to a file. Raises SourceProblem, also for a connection that is gone."""
+        ...
+
+
+async def file_at(
+    work: UnitOfWork, store: ObjectStore, workspace_id: Id, config: JsonObject, directory: Path
+) -> Path:
+    """The stored file that a config names, in a directory. Raises SourceProblem when it is gone."""
+    key = await object_key(work, workspace_id, config)
+    return await copied(store, key, directory / "file")
+
+
+async def object_key(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> str:
+    """The object of the file that a config names. Raises SourceProblem when it is gone."""
+    found = await find_file(work, workspace_id, Id(config["fileId"]))
+    if found is None:
+        raise SourceProblem(ErrorKind.FETCH, "The file is gone. Name another fileId.", final=True)
+    return found.object_key
+
+
+async def copied(store: ObjectStore, key: str, path: Path) -> Path:
+    """An object in a file. Raises SourceProblem when it is gone."""
+    with path.open("wb") as file:
+        try:
+            async for piece in store.get(key):
+                file.write(piece)
+        except FileNotFoundError:
+            message = "The content of the file is gone."
+            raise SourceProblem(ErrorKind.FETCH, message, final=True) from None
+    return path
+
+
+CANCEL_SECONDS = 2.0
+"""The time a process has to cancel its statement."""
+
+
+async def fetch_rows(
+    outbound: OutboundClient, query: DatabaseQuery, path: Path, seconds: float
+) -> int:
+    """Write the rows of a query, as lines of JSON, to a file; gives how many.
+
+    Raises SourceProblem. All of it takes at most so many seconds.
+    """
+    address = query.address
+    try:
+        async with outbound.turn(address.host):
+            found = await outbound.addresses(address.host, address.port)
+            checked = replace(query, addresses=[str(one) for one in found])
+            return await _rows_from_process(checked, path, seconds)
+    except OutboundError as error:
+        raise problem_of(error) from error
+
+
+async def _rows_from_process(checked: DatabaseQuery, path: Path, seconds: float) -> int:
+    """Have a process write the rows that a database at a judged address gives."""
+    ours, theirs = context.Pipe(duplex=False)
+    asking = process_of(database_process.answer_query, theirs, checked, path)
+    await start(asking)
+    theirs.close()
+    try:
+        answer = await _process_answer(ours, seconds)
+    except EOFError:
+        raise RuntimeError("The process that asks a database broke down.") from None
+    finally:
+        asking.terminate()
+        await asyncio.shield(asyncio.to_thread(_end_process, asking))
+        ours.close()
+    if "rows" in answer:
+        rows: int = answer["rows"]
+        return rows
+    raise SourceProblem(ErrorKind(answer["kind"]), answer["message"], final=answer["final"])
+
+
+async def _process_answer(connection: Connection, seconds: float) -> JsonObject:
+    """The answer of the process. It needs no thread to wait, for a query takes minutes."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), ready.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await ready.wait()
+        answer: JsonObject = from_json(connection.recv_bytes())
+    except TimeoutError:
+        raise SourceProblem(
+            ErrorKind.TIMEOUT, "The database takes too long to give its rows.", final=True
+        ) from None
+    finally:
+        loop.remove_reader(connection.fileno())
+    return answer
+
+
+def _end_process(asking: BaseProcess) -> None:
+    asking.join(CANCEL_SECONDS)
+    if asking.is_alive():
+        asking.kill()
+        asking.join()
+
 
 STATEMENT_SECONDS = 300.0
 """Seconds of one statement of a foreign database."""
 SAMPLE_SECONDS = 45.0
 """Seconds of fetching a sample: whoever asked for a preview is answered within a minute."""
-
 
 _FAILS = frozenset({ErrorKind.AUTH, ErrorKind.FETCH, ErrorKind.TIMEOUT})
 """Problems by which the connection of a source fails."""

@@ -8,21 +8,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from activities.sources.pages import PageFound, first_page, next_page
 from activities.sources.reading import page_of
 from activities.sources.reading_process import Inspect
 from activities.sources.requests import (
     FETCH_SECONDS,
     MAX_FETCH_BYTES,
+    PageFound,
     check_status,
+    first_page,
+    next_page,
     problem_of,
     request_of,
 )
 from models.core.base import JsonObject
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.configs import read_options
-from models.sources.tabular.rules.content_formats import BEGINNING, format_of_content
-from models.sources.tabular.rules.options import MAX_ROWS, TableFormat, format_named
+from models.sources.data_sources.rules import DataSourceKind
+from models.sources.tabular.rules.options import (
+    BEGINNING,
+    MAX_ROWS,
+    TableFormat,
+    format_named,
+    format_of_content,
+    read_options,
+)
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError

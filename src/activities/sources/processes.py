@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable
 from multiprocessing.context import ForkServerProcess
 
-from runtime.process_output import children_written_on
+from runtime.observability.process_output import children_written_on
 
 PRELOADED = (
-    "runtime.fork_server_garbage",
+    "runtime.processes.fork_server_garbage",
     "activities.sources.reading_process",
-    "activities.sources.databases.process",
+    "activities.sources.database_process",
     "activities.jobs.spreadsheets",
     # Its import takes longer than writing a small file.
     "openpyxl",

@@ -20,12 +20,12 @@ from activities.sources.reading_process import (
     TOO_MUCH_MEMORY,
     UNREADABLE,
     Check,
+    Describe,
     Fill,
     Inspect,
 )
-from activities.sources.table_descriptions import Describe
-from models.data.fields.rules.kinds import FieldKind
-from models.sources.data_source_runs.commands.staging import ReadBatch
+from models.data.fields.rules.fields import FieldKind
+from models.sources.data_source_runs.staging import ReadBatch
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem

@@ -1,18 +1,27 @@
-"""The HTTP requests of data sources, with what their secrets add."""
+"""The HTTP requests of data sources: sign-in, refusals, and how the next page is asked for."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from activities.connections import ConnectionUseError, sign_in
-from models.automation.secrets.queries import secret_values
+from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
-from runtime.outbound.authentication import authentication
+from runtime.database import Work
 from runtime.outbound.errors import OutboundError, OutboundTimeoutError, ResponseTooLargeError
-from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.work import Work
+from runtime.outbound.messages import (
+    OutboundRequest,
+    OutboundResponse,
+    authentication,
+    is_https_upgrade,
+    parse_url,
+    same_origin,
+)
 
 HTTP_KINDS = frozenset(
     {DataSourceKind.HTTP_JSON, DataSourceKind.HTTP_CSV, DataSourceKind.HTTP_XLSX}
@@ -94,3 +103,113 @@ def check_status(response: OutboundResponse) -> None:
         message += f" It asks to be left alone for {round(wait / 60):,} minutes."
         raise SourceProblem(kind, message, final=True)
     raise SourceProblem(kind, message, final=not response.retryable, retry_after=wait)
+
+
+_SEPARATED = re.compile(r"[\s,]*")
+_VALUE = r'"(?:[^"\\]|\\.)*"|[^\s;,"]*'
+_PARAMETER = rf';\s*([^\s=;,"]+)(?:\s*=\s*({_VALUE}))?'
+_LINK = re.compile(rf'<([^<>]*)>((?:\s*;\s*[^\s=;,"]+(?:\s*=\s*(?:{_VALUE}))?)*)\s*;?\s*(?=,|$)')
+_PARAMETERS = re.compile(_PARAMETER)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def linked(header: str, relation: str, base: str) -> str | None:
+    """The URL of the first link of this relation, resolved against the URL of the answer."""
+    for target, parameters in _links(header):
+        # A link with an anchor is one of another resource (section 3.2).
+        if urljoin(base, parameters.get("anchor", "")) != base:
+            continue
+        if relation in parameters.get("rel", "").lower().split():
+            return urljoin(base, target.strip())
+    return None
+
+
+def _links(header: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The links up to the first that cannot be read; of a repeated parameter the first counts."""
+    place = _end(_SEPARATED.match(header))
+    while (found := _LINK.match(header, place)) is not None:
+        parameters: dict[str, str] = {}
+        for name, value in _PARAMETERS.findall(found[2]):
+            parameters.setdefault(name.lower(), _plain(value))
+        yield found[1], parameters
+        place = _end(_SEPARATED.match(header, found.end()))
+
+
+def _plain(value: str) -> str:
+    return _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+
+
+def _end(found: re.Match[str] | None) -> int:
+    assert found is not None, "the pattern takes nothing, too"
+    return found.end()
+
+
+@dataclass(frozen=True, slots=True)
+class PageFound:
+    """The facts about a page that was fetched: its rows, and the place it says to go on at."""
+
+    rows: int
+    cursor: Any
+    columns: Sequence[str] = ()
+
+
+def first_page(config: JsonObject) -> JsonObject:
+    """The parameters that ask for the first page, besides the config.
+
+    Pages are counted from the number that the config gives, else from 1, and rows from 0.
+    """
+    pagination = config.get("pagination") or {"type": "none"}
+    if pagination["type"] not in {"page", "offset"}:
+        return {}
+    param = pagination["param"]
+    of_url = parse_qs(urlsplit(config["url"]).query).get(param, [None])[-1]
+    given = config.get("query", {}).get(param) or of_url
+    return {"query": {param: given or ("1" if pagination["type"] == "page" else "0")}}
+
+
+def next_page(
+    config: JsonObject, page: JsonObject, response: OutboundResponse, content: PageFound
+) -> JsonObject | None:
+    """The parameters that ask for the next page; None after the last one.
+
+    Raises SourceProblem for a server that sends elsewhere.
+    """
+    pagination = config.get("pagination") or {"type": "none"}
+    param, size = pagination.get("param"), pagination.get("pageSize")
+    match pagination["type"]:
+        case "page" | "offset" if content.rows and (size is None or content.rows >= size):
+            step = 1 if pagination["type"] == "page" else size or content.rows
+            return {"query": {param: str(_number(page, param) + step)}}
+        case "cursor" if content.cursor not in (None, "", False):
+            return {"query": {param: str(content.cursor)}}
+        case "link_header":
+            url = linked(response.headers.get("link", ""), "next", response.final_url)
+            return None if url is None else {"url": _on_origin(url, config["url"])}
+    return None
+
+
+def _number(asked: JsonObject, param: object) -> int:
+    try:
+        return int(asked["query"][param])
+    except (TypeError, ValueError):
+        raise SourceProblem(
+            ErrorKind.MAPPING, f"The query parameter {param} must be a number to count pages with."
+        ) from None
+
+
+def _on_origin(url: str, home: str) -> str:
+    """The URL, if it is on the origin that the config names: what authenticates there goes along.
+
+    Raises SourceProblem for any other.
+    """
+    try:
+        there, here = parse_url(url), parse_url(home)
+    except OutboundError as error:
+        raise problem_of(error) from error
+    if same_origin(here, there) or is_https_upgrade(here, there):
+        return str(there)
+    message = (
+        f"The next page is on another origin, {there.scheme}://{there.netloc.decode()}, than the"
+        " URL of the config. Name that one if its pages are to be fetched."
+    )
+    raise SourceProblem(ErrorKind.FETCH, message, final=True)

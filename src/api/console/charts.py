@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.run_statistics.shapes import Period, RunStatistics
+from models.automation.run_statistics.queries import Period, RunStatistics
 
 WIDTH, HEIGHT = 960, 120
 _LEAST = 2.5

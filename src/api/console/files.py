@@ -6,7 +6,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from api.kernel.prepared import Prepared
+from api.kernel.representations import Prepared
 from api.kernel.routing import Access, ApiRequest, Router
 from runtime.errors import NotFoundError
 

@@ -1,6 +1,6 @@
-"""Demands of pages and shapes of forms."""
+"""Demands of pages and shapes of forms; members and connections to choose; pauses."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -9,12 +9,17 @@ from pydantic import ValidationError as ShapeError
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
+from api.console.entered import Entered, attempt
 from api.console.rendering import is_htmx, see_other, toast
-from api.kernel.access import Access
-from api.kernel.request import ApiRequest
-from models.core.base import Input, JsonObject
+from api.kernel.operation import Access
+from api.kernel.routing import ApiRequest
+from models.core.access.rules import Scope
+from models.core.base import Id, Input, JsonObject
 from models.core.problems import place, refusal, sentence
-from runtime.errors import Detail, ValidationError
+from models.people.members import list_members
+from models.people.users import display_name
+from models.sources.connections.queries import get_connection, list_connections
+from runtime.errors import Detail, PlatformError, ValidationError
 from runtime.strict_json import StrictJsonError, parse
 
 S = TypeVar("S", bound=Input)
@@ -68,3 +73,75 @@ def read_object(name: str, text: str) -> JsonObject:
 def done(request: ApiRequest, message: str, path: str) -> Response:
     """The answer of a form that was taken: a message in the page, or the page as it is now."""
     return toast(message, "success") if is_htmx(request) else see_other(path)
+
+
+_MOST = 100
+
+
+async def member_names(request: ApiRequest, users: Collection[Id] = ()) -> dict[str, str]:
+    """The names of members, and of some `users`, by their ids.
+
+    Who may not see the members is shown the users alone.
+    """
+    names: dict[str, str] = {}
+    if Scope.MEMBERS_READ in request.actor.scopes:
+        turn = request.page("console members", _MOST, None)
+        listed = await list_members(request.work, request.actor, turn)
+        names = {str(one.user_id): one.name or one.email or "A member" for one in listed.members}
+    for user_id in users:
+        if str(user_id) not in names:
+            names[str(user_id)] = await display_name(request.work, user_id)
+    return names
+
+
+async def connection_names(
+    request: ApiRequest, connection_ids: Collection[Id] = ()
+) -> dict[str, str]:
+    """The names of the newest connections, and of some others that the person sees, by their ids.
+
+    Raises NotFoundError for one of these that they do not see.
+    """
+    turn = request.page("console connections", _MOST, None)
+    listed = await list_connections(request.work, request.actor, turn)
+    names = {str(one.id): one.label for one in listed.connections}
+    for connection_id in connection_ids:
+        if str(connection_id) not in names:
+            one = await get_connection(request.work, request.actor, connection_id)
+            names[str(connection_id)] = one.label
+    return names
+
+
+class Pause(Form):
+    """The reason, which is shown wherever something waits."""
+
+    reason: str = ""
+
+    @property
+    def values(self) -> JsonObject:
+        """The body of the operation."""
+        return {"reason": self.reason}
+
+
+class Resume(Form):
+    """So many a minute; all at once without a number."""
+
+    rate: str = ""
+
+    @property
+    def values(self) -> JsonObject:
+        """The body of the operation."""
+        return {"rate": number_of(self.rate)}
+
+
+async def take(
+    request: ApiRequest,
+    step: Callable[[], Awaitable[None]],
+    texts: dict[str, str],
+    page: Callable[[ApiRequest, Entered], Awaitable[Response]],
+    path: str,
+) -> Response:
+    """Do what a form asks for and lead to its page, or show the form with what is wrong."""
+    outcome = await attempt(request, step)
+    if isinstance(outcome, PlatformError):
+        return await page(request, Entered(texts, outcome))
+    return see_other(path)

@@ -11,9 +11,8 @@ from models.automation.incidents.queries import count_open
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.messages.notifications.queries import count_unread
-from models.people.users.queries import display_name
-from models.people.workspaces.queries import list_workspaces
-from models.people.workspaces.shapes import WorkspaceEntry
+from models.people.users import display_name
+from models.people.workspaces import WorkspaceEntry, list_workspaces
 from runtime.ids import new_id
 
 _LOCAL = "http://127.0.0.1:8000"

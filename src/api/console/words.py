@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
-from runtime.timestamps import wire_timestamp
+from runtime.clock import wire_timestamp
 
 _MINUTE, _HOUR = 60, 3600
 _MOST_SHOWN = 200

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
-from api.kernel.access import Access
 from api.kernel.browsers import (
     CookieToken,
     check_token,
@@ -21,22 +20,17 @@ from api.kernel.browsers import (
     is_same_origin,
     read_session,
 )
-from api.kernel.credentials import KeyToken, SessionToken, read_credential, unauthorized
+from api.kernel.operation import Access
 from api.kernel.services import Services
-from api.kernel.sessions import Session
+from api.kernel.sessions import KeyToken, Session, SessionToken, read_credential, unauthorized
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
-from models.core.secret_keys.queries import require_keys
-from models.people.browser_sessions.rules import USE_WRITTEN_EVERY
-from models.people.credentials.queries import (
-    SessionRow,
-    browser_session_user,
-    key_by_digest,
-    session_user,
-)
-from models.people.users.commands import sync_profile
+from models.core.secret_keys import require_keys
+from models.people.browser_sessions import USE_WRITTEN_EVERY
+from models.people.credentials import SessionRow, browser_session_user, key_by_digest, session_user
+from models.people.users import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
-from runtime.prefetching import Prefetch
+from runtime.postgresql.prefetching import Prefetch
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 

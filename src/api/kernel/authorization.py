@@ -1,25 +1,77 @@
-"""The caller's right to carry out the operation: the checks of decisions C2 between 401 and 400.
+"""The caller's right to carry out the operation, and how each resource is found for it.
+
+A noun adds its line here. The function gives the placement of a resource that exists in one of the
+workspaces, and None for one that is unknown, deleted or elsewhere.
 
 The pipeline calls `enter` once the caller is known, then `find`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
-from api.kernel.access import Access
 from api.kernel.authentication import Caller
-from api.kernel.operation import Operation
+from api.kernel.operation import Access, Operation
 from api.kernel.request import ApiRequest
-from api.kernel.resources import IN_TRASH, RESOURCES, Visible
-from models.content.grants.queries import holds_grant
+from models.automation import run_overviews
+from models.automation.actions import queries as actions
+from models.automation.alert_rules import queries as alert_rules
+from models.automation.automations import queries as automations
+from models.automation.incidents import queries as incidents
+from models.content.files import queries as files
+from models.content.grants import holds_grant
+from models.content.items import queries as items
 from models.content.items.queries import PlacementOf
-from models.core.access.placement import level_on
 from models.core.access.queries import WorkspaceOf
-from models.core.access.rules import Actor, Level, PrincipalType, Role
+from models.core.access.rules import Actor, Level, Placement, PrincipalType, Role, level_on
+from models.data.fields import queries as databases
+from models.data.forms import queries as forms
+from models.data.records import queries
+from models.data.records import queries as record_placement
+from models.data.time_entries import queries as entries
+from models.messages.webhook_endpoints import queries as webhook_endpoints
+from models.people import api_keys, invitations, members
+from models.sources.data_source_runs import overviews as data_source_runs
+from models.sources.data_sources import queries as data_sources
+from models.sources.mounts import queries as mounts
+from models.workspace.share_links import links as share_links
+from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import parse_id
-from runtime.prefetching import Prefetch
+from runtime.postgresql.prefetching import Prefetch
 from runtime.strict_json import StrictJsonError, parse
+
+Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]
+"""Takes the workspaces, the resource's id and the caller's user id."""
+
+RESOURCES: Mapping[str, Visible] = {
+    "action": actions.visible,
+    "alert_rule": alert_rules.visible,
+    "api_key": api_keys.visible,
+    "automation": automations.visible,
+    "data_source": data_sources.visible,
+    "data_source_run": data_source_runs.visible,
+    "database": databases.visible,
+    "endpoint": webhook_endpoints.visible,
+    "entry": entries.visible,
+    "file": files.visible,
+    "field": databases.visible_field,
+    "form": forms.visible,
+    "incident": incidents.visible,
+    "invitation": invitations.visible,
+    "item": items.placement,
+    "mount": mounts.visible,
+    "record": queries.visible,
+    "run": run_overviews.visible,
+    "share_link": share_links.visible,
+    "surface": record_placement.visible_surface,
+    "user": members.visible,
+}
+
+IN_TRASH: Mapping[str, Visible] = {
+    "item": items.restorable,
+    "record": record_placement.restorable,
+}
+"""The same for what may be in the trash and can still come back from there."""
 
 WORKSPACE = "workspaceId"
 

@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.types import Scope
 
 from api.kernel.body import Body
-from api.kernel.media_types import prefers
-from models.people.browser_sessions.rules import is_well_formed
+from api.kernel.responses import prefers
+from models.people.browser_sessions import is_well_formed
 from runtime import base64url
+from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing, fingerprint
 from runtime.errors import DeniedError, PlatformError, UnsupportedMediaTypeError, ValidationError
-from runtime.settings import Settings
 
 TOKEN_FIELD = "csrfToken"  # noqa: S105  # the name of a field
 KEY_FIELD = "idempotencyKey"

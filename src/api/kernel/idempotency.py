@@ -10,22 +10,22 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from api.kernel.arguments import body_argument
+from api.kernel.awaited_work import Deferred
 from api.kernel.browsers import PAGE_HEADERS
-from api.kernel.deferred import Deferred
-from api.kernel.operation import Operation
+from api.kernel.operation import Operation, body_argument
 from api.kernel.request import ApiRequest, Claim
 from api.kernel.responses import error_response
-from models.core.idempotency.commands import (
+from models.core.idempotency import (
     Reply,
-    claim,
+    claim_key,
     find_reply,
-    forget,
+    forget_reply,
+    is_kept,
     is_known,
     keep_refusal,
-    remember,
+    read_key,
+    remember_reply,
 )
-from models.core.idempotency.rules import is_kept, read_key
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import PlatformError, ValidationError
@@ -51,7 +51,7 @@ async def once(
     digest = _digest(request, value)
     scope = _scope_of(request, digest if key is None else key.encode())
     call = Claim(scope, digest, request.workspace_id, lasting=key is not None)
-    claimed = await claim(
+    claimed = await claim_key(
         request.work,
         request.services.keys,
         scope,
@@ -120,9 +120,9 @@ async def _settle(
     )
     if response is None or not claimed.lasting or is_refusal:
         # A page that shows what is wrong with its form has a new key for the next attempt.
-        await forget(work, claimed.fingerprint)
+        await forget_reply(work, claimed.fingerprint)
     else:
-        await remember(work, request.services.keys, claimed.fingerprint, _reply(response))
+        await remember_reply(work, request.services.keys, claimed.fingerprint, _reply(response))
 
 
 async def refused(request: ApiRequest, refusal: PlatformError) -> Response:

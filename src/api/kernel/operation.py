@@ -1,22 +1,131 @@
-"""An operation as the pipeline runs it, read once from the signature of its endpoint."""
+"""An operation: its demands on a caller, its parameters, and the arguments of one request.
+
+Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
+
+A client that sends back what it read names both. Equal to what is stored they change nothing, so
+they are no error; anything else in their place is one.
+"""
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
+from urllib.parse import parse_qsl
+from uuid import UUID
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic import ValidationError as ShapeError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from starlette.responses import Response
 
-from api.kernel.access import Access
-from api.kernel.parameters import Precondition
-from api.kernel.request import ApiRequest
+from api.kernel.request import ApiRequest, Precondition
 from api.kernel.responses import Data, error_response
-from models.core.base import deferred_adapter
-from models.core.deprecation import Deprecated, marks_of
-from runtime.errors import PlatformError
+from models.content.files.rules import Content
+from models.core.access.rules import Level, Scope
+from models.core.base import JsonObject, deferred_adapter
+from models.core.openapi import Deprecated, marks_of
+from models.core.problems import MAX_PROBLEMS, place, refusal, sentence
+from runtime.errors import Detail, PlatformError, ValidationError
+from runtime.postgresql.prefetching import Prefetch
+from runtime.strict_json import StrictJsonError, parse
+
+Credential = Literal["any", "session", "key", "browser", "none"]
+
+_CREDENTIALS = {
+    "any": "",
+    "session": "a session",
+    "key": "an API key",
+    "browser": "a session in a browser",
+    "none": "no credential",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The demands of one operation (decisions C2, C4).
+
+    All of `scopes` are needed. One of `any_scope` is enough to reach the command, which knows by
+    the kind of the resource which of them it must be. `resource` names what the path parameter
+    `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
+    needs `level`; a GET may `prefetch` what it asks about it. Where none is named, a guest needs
+    the level of a writer on some item.
+    An `idempotent` operation that `joins` has one effect although it is called without a key:
+    called again before its answer was given, it gives that. `transaction=False` is for
+    operations that must answer without a database; `writes` for a GET that counts its use,
+    `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
+    is no JSON: it goes to the object store, and the endpoint finds what came of it in
+    `call.upload`; where the endpoint has a body as well, JSON is that. Of a page, a form with a
+    file is an upload, and the fields before its file are the body. `bundles` is for uploads
+    that belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in
+    the trash. A `raw` operation takes any query and any body, which the endpoint finds in
+    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
+    `heavy` requests of one caller take turns, as batches do. A `page` is served to clients that
+    accept HTML, and takes the fields of a form as its body; its router says how it refuses. What
+    scripts of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it
+    `prefers`, the caller may wait for the end of the work by `Prefer: wait`.
+    """
+
+    credential: Credential = "any"
+    scopes: Sequence[Scope] = ()
+    any_scope: Sequence[Scope] = ()
+    resource: str | None = None
+    prefetch: Callable[[UUID], Prefetch] | None = None
+    in_trash: bool = False
+    level: Level = Level.NONE
+    idempotent: bool = False
+    joins: bool = False
+    platform_admin: bool = False
+    transaction: bool = True
+    writes: bool = False
+    snapshot: bool = False
+    upload: bool = False
+    bundles: str | None = None
+    raw: bool = False
+    starts_run: bool = False
+    heavy: bool = False
+    page: bool = False
+    cookie: bool = False
+    prefers: bool = False
+
+    def lacking(self, grants: frozenset[Scope]) -> str | None:
+        """The scopes that a credential with these lacks, in words; None when it may come in."""
+        missing = [scope for scope in self.scopes if scope not in grants]
+        if missing:
+            return " and ".join(missing)
+        if self.any_scope and grants.isdisjoint(self.any_scope):
+            return " or ".join(self.any_scope)
+        return None
+
+    @property
+    def parameter(self) -> str | None:
+        """The path parameter that names the resource."""
+        return None if self.resource is None else f"{to_camel(self.resource)}Id"
+
+    def sentence(self) -> str:
+        """The demands in words, for the description of the operation."""
+        needs = [_CREDENTIALS[self.credential]]
+        needs += ["platform administration"] if self.platform_admin else []
+        needs += [f"the scope `{scope.value}`" for scope in self.scopes]
+        needs += [" or ".join(f"`{scope.value}`" for scope in self.any_scope)]
+        if self.level and self.resource is not None:
+            noun = self.resource.replace("_", " ")
+            needs += [f"{self.level.name.lower()} access to the {noun}"]
+        return f"Needs {' and '.join(filter(None, needs)) or 'any valid credential'}."
+
+    def document(self) -> dict[str, Any]:
+        """The `x-access` object of the OpenAPI document."""
+        return {
+            "credential": self.credential,
+            "scopes": [scope.value for scope in self.scopes],
+            "itemLevel": self.level.name.lower() if self.level else None,
+            "idempotent": self.idempotent,
+            "platformAdmin": self.platform_admin,
+            "resource": self.resource,
+            **({"anyScope": [scope.value for scope in self.any_scope]} if self.any_scope else {}),
+        }
+
 
 Endpoint = Callable[..., Awaitable[Any]]
 Refuse = Callable[[ApiRequest, PlatformError], Response]
@@ -244,3 +353,141 @@ def _result(endpoint: Endpoint, annotation: object) -> TypeAdapter[Any] | None:
     if get_origin(annotation) is not Data:
         raise TypeError(f"{endpoint.__name__} must be annotated to return Data[…] or a Response.")
     return deferred_adapter(get_args(annotation)[0])
+
+
+_MAX_PARAMETERS = 50
+
+
+def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]:
+    """The parameters of the query; unknown, repeated and malformed ones are refused."""
+    # A filter that is left empty in a form is like one that is not there.
+    blank = not operation.access.page
+    query = _read_query(query_string, keep_blank=blank) if query_string else {}
+    details: list[Detail] = []
+    arguments: dict[str, Any] = {}
+    for wire, text in query.items():
+        parameter = operation.query.get(wire)
+        if parameter is None and wire == "workspaceId" and operation.chooses_workspace:
+            continue
+        if parameter is None:
+            details.append(Detail(wire[:100], "This operation has no such query parameter."))
+            continue
+        try:
+            arguments[parameter.name] = parameter.adapter.validate_python(text)
+        except ShapeError as error:
+            details.append(Detail(wire, sentence(error.errors()[0])))
+    details.extend(
+        Detail(wire, "This query parameter is required.")
+        for wire, parameter in operation.query.items()
+        if parameter.required and wire not in query
+    )
+    if details:
+        raise refusal(details)
+    if (shape := operation.query_shape) is not None:
+        fields = arguments.keys() & shape.shape.model_fields.keys()
+        values = {name: arguments.pop(name) for name in fields}
+        # Each field was validated as it was read.
+        arguments[shape.name] = shape.shape.model_construct(**values)
+    return arguments
+
+
+def _read_query(query_string: bytes, *, keep_blank: bool) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=keep_blank,
+            errors="strict",
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except ValueError:
+        raise ValidationError("The query string is not readable UTF-8 text.") from None
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name in query:
+            raise ValidationError.at(name[:100], "Give this query parameter once.")
+        if "\x00" in value or "\x00" in name:
+            raise ValidationError.at(name.replace("\x00", "")[:100], "NUL is not text.")
+        query[name] = value
+    return query
+
+
+def body_argument(
+    operation: Operation, raw: bytes, upload: Content | None = None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The validated body, the JSON it was read from, and what of it `echoes` has to check.
+
+    For an `upload` there is none, and what makes it the same one stands for its JSON. The form of a
+    page has fields beside its file.
+    """
+    if upload is not None and operation.access.page:
+        argument, value, echoed = body_argument(operation, raw)
+        return argument, [value, upload.summary], echoed
+    if upload is not None:
+        return None, upload.summary, {}
+    body = operation.body
+    if body is None:
+        return None, _nothing(raw), {}
+    if not raw:
+        if not body.optional:
+            raise ValidationError.at("", "The body is empty; send a JSON object.")
+        raw = b"{}"
+    value = _strict(raw)
+    if value is None:
+        raise ValidationError.at("", "The body is null; send a JSON object.")
+    raw, echoed = take_echoes(operation, raw, value)
+    try:
+        return body.adapter.validate_json(raw), value, echoed
+    except ShapeError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        details = [
+            Detail(
+                place(problem, value), sentence(problem, body.shape if at < MAX_PROBLEMS else None)
+            )
+            for at, problem in enumerate(problems)
+        ]
+        raise refusal(details) from None
+
+
+def _nothing(raw: bytes) -> JsonObject:
+    """An operation without a body takes none, or an object without keys."""
+    if raw and _strict(raw) != {}:
+        raise ValidationError.at("", "This operation takes no body.")
+    return {}
+
+
+def _strict(raw: bytes) -> JsonValue:
+    try:
+        return parse(raw)
+    except StrictJsonError as error:
+        raise ValidationError.at(error.path, error.message) from None
+
+
+def take_echoes(operation: Operation, raw: bytes, value: object) -> tuple[bytes, dict[str, Any]]:
+    """The body without what it repeats, and that; `value` is the JSON of the body."""
+    if not operation.echoes or not isinstance(value, dict):
+        return raw, {}
+    echoed = {key: value[key] for key in operation.echoes if key in value}
+    if not echoed:
+        return raw, {}
+    rest = {key: given for key, given in value.items() if key not in echoed}
+    return json.dumps(rest).encode(), echoed
+
+
+def check_echoes(
+    echoed: dict[str, Any], operation: Operation, request: ApiRequest, result: object
+) -> None:
+    """Compare what was repeated with the answer, which shows what is stored.
+
+    Raises ValidationError.
+    """
+    if not echoed:
+        return
+    assert isinstance(result, Data)
+    answer = {
+        "id": request.path_params[operation.parameters[-1]],
+        "kind": getattr(result.data, "kind", None),
+    }
+    for key, value in echoed.items():
+        given = value.lower() if key == "id" and isinstance(value, str) else value
+        if given != answer[key]:
+            raise ValidationError.at(key, "It cannot be changed; leave it out.")

@@ -1,4 +1,4 @@
-"""The steps of a request, in the order of decisions C2 and in one transaction.
+"""The steps of a request, in the order of decisions C2 and in one transaction, and its log entry.
 
 `dispatch` calls `serve` with the operation of the request. The steps: the credential is read, then
 the body; in the transaction the caller is authenticated and authorized, the arguments are read, the
@@ -17,7 +17,6 @@ from urllib.parse import parse_qsl
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from api.kernel.arguments import body_argument, query_arguments
 from api.kernel.authentication import (
     Caller,
     Proof,
@@ -28,6 +27,7 @@ from api.kernel.authentication import (
     sync,
 )
 from api.kernel.authorization import enter, find, prefetches_of
+from api.kernel.awaited_work import Deferred, wait_for_answer
 from api.kernel.body import (
     NO_BODY,
     Body,
@@ -46,30 +46,31 @@ from api.kernel.browsers import (
     is_safe,
     read_form,
 )
-from api.kernel.deferred import Deferred, wait_for_answer
-from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import answered_before, earlier_answer, keep, once, refused
-from api.kernel.logged_requests import log_request
-from api.kernel.multipart import form_boundary
-from api.kernel.operation import Operation
+from api.kernel.operation import Operation, body_argument, check_echoes, query_arguments
 from api.kernel.request import ApiRequest
 from api.kernel.response_headers import LINK, deprecation_headers, next_link
 from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
-from api.kernel.uploads import ENVELOPE, upload_limit, uploaded
-from models.core.deprecation import (
+from api.kernel.uploads import ENVELOPE, form_boundary, upload_limit, uploaded
+from models.core.access.rules import PrincipalType
+from models.core.idempotency import is_kept
+from models.core.openapi import (
     Deprecated,
     deprecated_in_answer,
     deprecated_in_body,
     may_use_deprecated,
 )
-from models.core.idempotency.rules import is_kept
-from runtime.bounded_processes import evaluating_for
-from runtime.callable_urls import saving
+from models.people.request_logs import LogEntry
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, NotFoundError, PlatformError
-from runtime.tracing import request_span
+from runtime.observability.logs import without_tokens
+from runtime.observability.tracing import request_span
+from runtime.outbound_policy import saving
+from runtime.processes.bounded_processes import evaluating_for
+from runtime.redaction import Redaction
 
 T = TypeVar("T")
 
@@ -329,3 +330,42 @@ class _Pipeline:
         response.headers.update(deferred.headers)
         await keep(self.request, response)
         return response
+
+
+_MAX_LOGGED_PATH = 2000
+
+
+def log_request(request: ApiRequest, status: int, start: float) -> None:
+    """Record a request of a known caller."""
+    principal = request.principal
+    is_key = principal.type is PrincipalType.API_KEY
+    request.services.request_log.record(
+        LogEntry(
+            workspace_id=principal.key_workspace_id if is_key else request.workspace_id,
+            principal_type=principal.type,
+            principal_id=principal.id,
+            api_key_id=principal.id if is_key else None,
+            method=request.method,
+            path=_loggable(request),
+            status=status,
+            idempotency_key=request.idempotency_key,
+            error=request.error,
+            duration_ms=round((time.perf_counter() - start) * 1000, 3),
+            created_at=utc_now(),
+        )
+    )
+
+
+def _loggable(request: ApiRequest) -> str:
+    """The path as it was sent, without the secrets some paths carry, however they are escaped."""
+    raw: bytes = request.scope.get("raw_path") or b""
+    path = raw.partition(b"?")[0].decode("ascii", "replace")
+    tokens = {
+        value: f"{{{name}}}"
+        for name, value in request.path_params.items()
+        if name.lower().endswith("token")
+    }
+    if tokens:
+        path = Redaction(tokens).text(path)
+    # A key that somebody sends in the path is no less secret there.
+    return without_tokens(path)[:_MAX_LOGGED_PATH]

@@ -7,10 +7,10 @@ from email.utils import format_datetime
 from typing import Any, get_args, get_origin
 from urllib.parse import parse_qsl, urlencode
 
+from api.kernel.limits import TooOftenError
 from api.kernel.operation import Operation
-from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Route
-from models.core.deprecation import Deprecated, deprecated_in_answer, may_use_deprecated
+from models.core.openapi import Deprecated, deprecated_in_answer, may_use_deprecated
 from runtime.errors import (
     ConflictingMutationError,
     InProgressError,

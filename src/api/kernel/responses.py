@@ -1,6 +1,9 @@
-"""The JSON bodies of every answer: `{"data": …}`, or one shape of refusal (decisions C2)."""
+"""The JSON bodies of every answer, and the outermost layer: request ids, headers, last refusal."""
 
 import json
+import re
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -9,8 +12,8 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from runtime.database_failures import is_disk_full
 from runtime.errors import (
     InternalError,
     PlatformError,
@@ -19,7 +22,8 @@ from runtime.errors import (
     ValidationError,
 )
 from runtime.object_store import has_no_room
-from runtime.telemetry import describe
+from runtime.observability.logs import describe
+from runtime.postgresql.sessions import is_disk_full
 
 _UNREACHABLE = (
     exc.OperationalError,
@@ -29,7 +33,6 @@ _UNREACHABLE = (
 )
 
 _log = structlog.get_logger(__name__)
-
 
 T = TypeVar("T")
 
@@ -103,3 +106,84 @@ def as_refusal(error: Exception) -> PlatformError:
         return UnavailableError("The service cannot reach its database; try again soon.")
     _log.error("unexpected_error", **describe(error))
     return InternalError("Something went wrong on our side; the request id names it in our logs.")
+
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_NO_STORE = (b"cache-control", b"no-store")
+_SAFE = {
+    b"x-content-type-options": b"nosniff",
+    # Some URLs carry a token: webhooks, assets, share links, invitations.
+    b"referrer-policy": b"no-referrer",
+}
+"""On every answer, whatever it says itself: an automation may choose the headers of its own."""
+
+
+def complete(headers: list[tuple[bytes, bytes]], request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, with the headers that every answer has."""
+    whole = [one for one in headers if one[0] not in _SAFE]
+    if not any(name == b"cache-control" for name, _ in whole):
+        whole.append(_NO_STORE)
+    return [*whole, (b"x-request-id", request_id), *_SAFE.items()]
+
+
+class RequestContext:
+    """Pure ASGI: it starts no task and no queue for a request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _given_id(scope) or new_request_id()
+        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        has_started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                message["headers"] = complete(message["headers"], request_id)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_headers)
+        except Exception as error:
+            if has_started:
+                raise
+            await error_response(as_refusal(error))(scope, receive, send_with_headers)
+
+
+def new_request_id() -> bytes:
+    """An id for a request that brings none."""
+    return secrets.token_hex(16).encode()
+
+
+def _given_id(scope: Scope) -> bytes | None:
+    """The client's id, when it is one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            given: bytes = value
+            return given
+    return None
+
+
+_LONGEST_HEADER = 1000
+
+
+def prefers(media_type: str, accept: Sequence[bytes]) -> bool:
+    """True when `Accept` names the type, and does not prefer JSON; a bare `*/*` means JSON."""
+    weights = dict(map(_weighed, b",".join(accept)[:_LONGEST_HEADER].decode("latin-1").split(",")))
+    weight = weights.get(media_type, 0.0)
+    return weight > 0 and weight >= weights.get("application/json", 0.0)
+
+
+def _weighed(one: str) -> tuple[str, float]:
+    """A media range with its quality; one that cannot be read counts as not wanted."""
+    media, *parameters = (part.strip().lower() for part in one.split(";"))
+    quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+    try:
+        return media, float(quality)
+    except ValueError:
+        return media, 0.0

@@ -15,15 +15,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Required, TypedDict, TypeVar, Unpack
 
-from api.kernel.access import Access
 from api.kernel.operation import (
+    Access,
     Endpoint,
     Operation,
     Refuse,
     describe_operation,
     refuse_as_json,
 )
-from api.kernel.parameters import (
+from api.kernel.request import (
+    ApiRequest,
     Cursor,
     Flag,
     IfUnchanged,
@@ -33,9 +34,8 @@ from api.kernel.parameters import (
     WaitSeconds,
     WholeLimit,
 )
-from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
-from models.core.deprecation import Deprecated
+from models.core.openapi import Deprecated
 from runtime.errors import PlatformError
 
 __all__ = [

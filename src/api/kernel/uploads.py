@@ -1,7 +1,11 @@
-"""Writes the body of a request to the object store while it arrives.
+"""Uploads: the body of a request or the one file of a form (RFC 7578), stored as it arrives.
 
 The pipeline calls `uploaded` before its transaction. Neither memory nor a transaction is held for
 the body.
+
+`uploads` reads forms with it, and nothing else does. A form holds one file, no preamble, and small
+headers; that of a page has a few short fields before its file (ADR 0092). python-multipart does the
+parsing; Starlette's reader would collect the whole file first (docs/adr/0025).
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -9,16 +13,17 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from urllib.parse import unquote
 
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Receive
 
 from api.kernel.body import ClientGoneError, too_large
-from api.kernel.multipart import FileForm, form_boundary
 from api.kernel.request import ApiRequest
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
+from runtime.configuration.settings import Settings
 from runtime.errors import PlatformError, ValidationError
 from runtime.ids import new_id
-from runtime.settings import Settings
 
 NAME_HEADER = "X-File-Name"
 ENVELOPE = 64 * 1024
@@ -116,3 +121,164 @@ def _named(request: ApiRequest) -> str:
         return unquote(values[0].decode("ascii"), errors="strict") if values else ""
     except UnicodeDecodeError:
         raise ValidationError.at(NAME_HEADER, "Percent-encode the name as UTF-8.") from None
+
+
+_FORM = b"multipart/form-data"
+_LONGEST_BOUNDARY = 70
+_HEADERS = 4
+_LONGEST_HEADER = 4096
+_MOST_FIELDS = 20
+_LONGEST_FIELD = 4096
+
+
+def form_boundary(content_type: bytes) -> bytes | None:
+    """The boundary that the header `Content-Type` of a form names; None for any other type.
+
+    Raises ValidationError for a form without a boundary of 1 to 70 characters (RFC 2046, 5.1.1).
+    """
+    essence, options = parse_options_header(content_type)
+    if essence != _FORM:
+        return None
+    boundary = options.get(b"boundary", b"")
+    if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
+        raise ValidationError.at("Content-Type", "The form names no boundary.")
+    return boundary
+
+
+class FileForm:
+    """Reads one form; `name` and `media_type` are set before the first bytes of the file come.
+
+    `on_fields` takes the fields before the file, and may refuse them; without it there are none.
+    """
+
+    def __init__(
+        self, boundary: bytes, on_fields: Callable[[Mapping[str, str]], None] | None = None
+    ) -> None:
+        self.name: str | None = None
+        self.media_type: str | None = None
+        self._on_fields = on_fields
+        self._fields: dict[str, str] = {}
+        self._field: str | None = None
+        self._text = b""
+        self._opening = b"--" + boundary
+        self._has_file = False
+        self._whole = False
+        self._header = b""
+        self._value = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._pieces: list[bytes] = []
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._on_part_begin,
+                "on_header_field": self._on_header_field,
+                "on_header_value": self._on_header_value,
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._on_headers_finished,
+                "on_part_data": self._on_part_data,
+                "on_part_end": self._on_part_end,
+                "on_end": self._on_end,
+            },
+            max_header_count=_HEADERS,
+            max_header_size=_LONGEST_HEADER,
+        )
+
+    async def file(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The bytes of the file. Raises ValidationError for a body that is no such form."""
+        head = b""
+        has_opening = False
+        async for chunk in body:
+            head += chunk
+            if not has_opening and len(head) < len(self._opening):
+                continue
+            if not has_opening and not head.startswith(self._opening):
+                raise _broken("The form does not begin with its boundary.")
+            has_opening = True
+            for piece in self._read(head):
+                yield piece
+            head = b""
+        if not self._whole:
+            raise _broken("The form ends before its last boundary.")
+        if not self._has_file:
+            raise _broken("The form holds no file.")
+
+    def _read(self, chunk: bytes) -> list[bytes]:
+        try:
+            self._parser.write(chunk)
+        except FormParserError:
+            raise _broken("The form is malformed.") from None
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def _on_part_begin(self) -> None:
+        if self._has_file:
+            raise _broken("The form holds more than one part; send one file.")
+        self._headers = {}
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        name = self._header.lower()
+        if name in self._headers:
+            raise _broken("The part repeats a header.")
+        self._headers[name] = self._value
+        self._header = self._value = b""
+
+    def _on_headers_finished(self) -> None:
+        disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
+        name = options.get(b"name")
+        is_field = self._on_fields is not None and b"filename" not in options
+        if disposition == b"form-data" and name is not None and is_field:
+            self._begin_field(_text(name))
+            return
+        if disposition != b"form-data" or name != b"file":
+            raise _broken("The part is not named file.")
+        if b"filename" not in options:
+            raise _broken("The part has no filename, so it is no file.")
+        if self._on_fields is not None:
+            self._on_fields(self._fields)
+        self._has_file = True
+        self.name = _text(options[b"filename"])
+        self.media_type = self._headers.get(b"content-type", b"").decode("latin-1")
+
+    def _begin_field(self, name: str) -> None:
+        if name in self._fields or len(self._fields) == _MOST_FIELDS:
+            raise _broken("The form repeats a field, or has too many.")
+        self._field, self._text = name, b""
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._field is None:
+            self._pieces.append(data[start:end])
+            return
+        self._text += data[start:end]
+        if len(self._text) > _LONGEST_FIELD:
+            raise _broken("A field of the form is too long.")
+
+    def _on_part_end(self) -> None:
+        if self._field is None:
+            return
+        try:
+            self._fields[self._field] = self._text.decode()
+        except UnicodeDecodeError:
+            raise _broken("The form is not readable UTF-8 text.") from None
+        self._field = None
+
+    def _on_end(self) -> None:
+        self._whole = True
+
+
+def _text(filename: bytes) -> str:
+    """A filename as browsers write it: UTF-8, with quotes and line ends percent-encoded."""
+    try:
+        text = filename.decode()
+    except UnicodeDecodeError:
+        raise _broken("The filename is not UTF-8.") from None
+    return text.replace("%22", '"').replace("%0D", "").replace("%0A", "")
+
+
+def _broken(message: str) -> ValidationError:
+    return ValidationError.at("file", message)

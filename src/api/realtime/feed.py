@@ -1,15 +1,58 @@
-"""The feed of one client: its reader, and the place it has come to."""
+"""The feed of one client: its reader, the place it has come to, and the messages it gets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
 from enum import IntEnum
+from functools import cached_property
 
-from api.realtime.messages import Message
+from fastapi.sse import format_sse_event
+from pydantic_core import to_json
+
 from models.core.access.rules import Principal, PrincipalType, Role
-from models.core.base import Id
+from models.core.base import Id, JsonObject
+from models.messages.workspace_events.log import EventRow
 from models.messages.workspace_events.rules import types_read_with
-from models.workspace.feeds.rules import Viewer
+from models.messages.workspace_events.shapes import event_body
+from models.workspace.feeds import Viewer
+
+_FINAL_TEXT = 0x81
+
+
+class Message:
+    """One message; `seq` is the place in the log of one that is an event of it."""
+
+    def __init__(self, content: bytes, seq: int | None = None) -> None:
+        self.content = content
+        self.seq = seq
+
+    @classmethod
+    def of(cls, body: JsonObject) -> "Message":
+        """A message that is no event of the log."""
+        return cls(to_json(body))
+
+    @classmethod
+    def event(cls, row: EventRow) -> "Message":
+        """An event, as the list of events shows it."""
+        return cls(event_body(row).model_dump_json(by_alias=True).encode(), row.seq)
+
+    @cached_property
+    def frame(self) -> bytes:
+        """A whole frame of a WebSocket (RFC 6455, 5.2); what a server sends is not masked."""
+        length = len(self.content)
+        if length < 126:
+            head = bytes((_FINAL_TEXT, length))
+        elif length < 65536:
+            head = bytes((_FINAL_TEXT, 126)) + length.to_bytes(2, "big")
+        else:
+            head = bytes((_FINAL_TEXT, 127)) + length.to_bytes(8, "big")
+        return head + self.content
+
+    @cached_property
+    def server_sent(self) -> bytes:
+        """A server-sent event, whose id is the place in the log."""
+        id_ = None if self.seq is None else str(self.seq)
+        return format_sse_event(id=id_, data_str=self.content.decode())
 
 
 class End(IntEnum):

@@ -1,40 +1,62 @@
-"""The OpenAPI document of the platform."""
+"""The OpenAPI document of the platform: its operations, with configs, change sets and examples."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_pascal
 
-from api.kernel.openapi import render
 from api.kernel.routing import Route
-from api.reference.answers import describe_answers
-from api.reference.bindings import FILTER_KEYS, WithBindings
-from api.reference.changes import INPUTS, allow_references, operation_inputs
 from api.reference.events import describe_events
-from api.reference.examples import show_examples
-from api.reference.items import CONFIGS as ITEMS
-from api.reference.items import item_configs, items_by_kind
-from api.reference.kinds import ByKind
-from api.reference.schemas import Schema, describe, reached, ref, resolved, untitled
-from models.automation.actions.rules.configs import CONFIGS as ACTIONS
-from models.automation.actions.rules.configs import ActionKind
+from api.reference.openapi import render
+from api.reference.schemas import (
+    FILTER_KEYS,
+    ByKind,
+    Schema,
+    WithBindings,
+    describe,
+    describe_answers,
+    reached,
+    ref,
+    references,
+    resolved,
+    untitled,
+)
+from models.automation.actions.rules import CONFIGS as ACTIONS
+from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS as NODES
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
-from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.language.binding_shapes import Binding
+from models.automation.automations.rules.graph.shapes import Binding, Graph
 from models.automation.automations.rules.triggers.kinds import TriggerConfig
+from models.content.items.rules import ItemKind
 from models.content.surfaces.shapes import SurfaceContent
 from models.core.filters.shapes import Filter
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.settings_shapes import settings_model
+from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.settings import settings_model
+from models.data.forms.shapes import CreateForm
 from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, RecordQuery, Sort
-from models.data.views.shapes import Manifest
+from models.data.views.shapes import ItemViewConfig, Manifest
 from models.sources.connections.providers import PROVIDERS
-from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
+from models.sources.data_sources.rules import CONFIGS as SOURCES
 from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.mounts.queries import CreateMount
+from models.workspace.changes.documentation import NOTES
+from models.workspace.changes.rules import NAMED as REFERENCE_PATTERN
+from models.workspace.changes.rules import RULES, OperationKind
 from models.workspace.starters.shapes import LoosePlan
+from models.workspace.targets.items import OWNED, WITH_CONTENT
+from models.workspace.targets.shapes import FileItemConfig
+
+CONFIGS: Mapping[ItemKind, type[BaseModel]] = {
+    ItemKind.VIEW: ItemViewConfig,
+    ItemKind.FORM: CreateForm,
+    ItemKind.FILE: FileItemConfig,
+    ItemKind.EXTERNAL_RESOURCE: CreateMount,
+}
+"""The configs that are bodies of their own."""
 
 _PLAIN: tuple[type[BaseModel], ...] = (
     Graph,
@@ -46,7 +68,7 @@ _PLAIN: tuple[type[BaseModel], ...] = (
     ProviderResource,
     SurfaceContent,
     LoosePlan,
-    *ITEMS.values(),
+    *CONFIGS.values(),
 )
 """Described as they are; bodies hold some of them, too."""
 
@@ -188,3 +210,142 @@ def _any_kind(schemas: dict[str, Schema], body: str, part: str, configs: Iterabl
     nothing = [{"type": "null"}] if {"type": "null"} in was.get("anyOf", []) else []
     options = [ref(config) for config in dict.fromkeys(configs)]
     schemas[body]["properties"][part] = {"anyOf": [*options, *nothing]}
+
+
+def item_configs(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The other configs: the body that creates the target, without what its item says."""
+    return {
+        _config(kind): _without(bodies[f"Create{to_pascal(kind)}"], owned, _config(kind))
+        for kind, owned in OWNED.items()
+    }
+
+
+def items_by_kind() -> ByKind:
+    """The body of create item by its kind."""
+    configs: dict[str, str | None] = dict.fromkeys(ItemKind)
+    configs |= dict.fromkeys(WITH_CONTENT, SurfaceContent.__name__)
+    configs |= {kind.value: model.__name__ for kind, model in CONFIGS.items()}
+    configs |= {kind.value: _config(kind) for kind in OWNED}
+    content = {kind.value: "content" for kind in WITH_CONTENT}
+    name = "Create{}Item".format
+    return ByKind("CreateItem", "config", configs, name, elsewhere=content, needed=True)
+
+
+def _config(kind: ItemKind) -> str:
+    return f"{to_pascal(kind)}ItemConfig"
+
+
+def _without(body: Schema, owned: tuple[str, ...], title: str) -> Schema:
+    properties = {key: one for key, one in body["properties"].items() if key not in owned}
+    # An automation without a graph begins with an empty one.
+    required = [key for key in body.get("required", []) if key not in {*owned, "graph"}]
+    given = {key: one for key, one in body.items() if key not in {"required", "examples"}}
+    return {**given, "title": title, "properties": properties} | (
+        {"required": required} if required else {}
+    )
+
+
+INPUTS = {kind.value: f"{to_pascal(kind.value)}Input" for kind in OperationKind}
+"""The component of each kind's input."""
+
+_REFERENCE: Schema = {
+    "title": "Reference",
+    "description": "In place of an id: what the operation with this `ref`, or a part of it, has.",
+    "type": "object",
+    "properties": {"ref": {"type": "string", "pattern": f"^{REFERENCE_PATTERN}$"}},
+    "required": ["ref"],
+    "additionalProperties": False,
+}
+_REFERRING: Schema = {
+    "title": "Referring",
+    "description": "The same, with a `Reference` in place of any id in it.",
+    "type": "object",
+    "additionalProperties": True,
+}
+
+
+def operation_inputs() -> dict[str, Schema]:
+    """The inputs, and the parts that no body of an operation has."""
+    models = {model.__name__: model for rule in RULES.values() for model in (rule.about, rule.body)}
+    schemas = describe(models)
+    inputs = {
+        INPUTS[kind.value]: _joined(
+            schemas[rule.about.__name__], schemas[rule.body.__name__], INPUTS[kind.value], kind
+        )
+        for kind, rule in RULES.items()
+    }
+    parts = {name: schema for name, schema in schemas.items() if name not in models}
+    return {**parts, **inputs, "Reference": _REFERENCE, "Referring": _REFERRING}
+
+
+def _joined(about: Schema, body: Schema, title: str, kind: OperationKind) -> Schema:
+    note = NOTES[kind]
+    # As in the bodies themselves: a key that is left out of a change stays as it is.
+    left_out = {"title", "default"} if kind.value.startswith("update_") else {"title"}
+    properties = {
+        key: {name: one for name, one in schema.items() if name not in left_out}
+        for key, schema in {**about.get("properties", {}), **body.get("properties", {})}.items()
+    }
+    return {
+        **body,
+        "title": title,
+        "description": note.says,
+        "properties": properties,
+        "required": [*about.get("required", ()), *body.get("required", ())],
+        "examples": [note.example],
+    }
+
+
+def allow_references(schemas: dict[str, Schema]) -> None:
+    """Let a reference stand for each id in an input."""
+    for name in INPUTS.values():
+        properties = schemas[name]["properties"].items()
+        schemas[name]["properties"] = {key: _referring(one, schemas) for key, one in properties}
+
+
+def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+    if "anyOf" in schema:
+        options: list[Any] = []
+        for option in schema["anyOf"]:
+            found = _referring(option, schemas)
+            options += [each for each in found.get("anyOf", [found]) if each not in options]
+        return {**schema, "anyOf": options}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            return {**schema, key: _referring(schema[key], schemas)}
+    if schema.get("format") == "uuid":
+        return {"anyOf": [schema, ref("Reference")]}
+    parts = [schemas[name] for name in reached(schemas, references(schema))]
+    holds_ids = any(_holds_id(part) for part in parts)
+    return {"anyOf": [schema, ref("Referring")]} if holds_ids else schema
+
+
+def _holds_id(part: object) -> bool:
+    if isinstance(part, list):
+        return any(_holds_id(one) for one in part)
+    if not isinstance(part, dict):
+        return False
+    named = any(key.endswith(("Id", "Ids")) for key in part.get("properties", ()))
+    return named or part.get("format") == "uuid" or any(_holds_id(one) for one in part.values())
+
+
+_RECORDED = Path(__file__).parent / "examples.json"
+_JSON = "application/json"
+
+
+def show_examples(document: dict[str, Any]) -> None:
+    """Give every body its example, and every success that has a schema."""
+    recorded = json.loads(_RECORDED.read_text())
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            call = recorded.get(operation["operationId"], {})
+            answers = [one for status, one in operation["responses"].items() if status < "300"]
+            _show(call, "body", [operation.get("requestBody", {})])
+            _show(call, "answer", answers)
+
+
+def _show(call: dict[str, Any], name: str, places: list[Any]) -> None:
+    for place in places:
+        shown = place.get("content", {}).get(_JSON, {})
+        if name in call and "schema" in shown:
+            shown["example"] = call[name]

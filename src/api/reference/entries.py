@@ -10,20 +10,19 @@ from pydantic.alias_generators import to_pascal
 from api.reference.guides import GUIDES
 from api.reference.guides.steps import Guide, Step
 from api.reference.schemas import PREFIX, Schema, references
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
 from models.automation.automations.rules.graph.outputs import OUTPUTS
 from models.core.expressions.rules.functions import EXAMPLE_TRIGGER, FUNCTIONS, Function
-from models.core.filters.notes import OPERATOR_NOTES
-from models.core.filters.operators import OPERATORS, Op
-from models.data.databases.rules.kind_notes import KIND_NOTES
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import KIND_RULES
+from models.core.filters.grammar import OPERATOR_NOTES, OPERATORS, Op
+from models.data.databases.rules import KIND_NOTES
+from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.values import KIND_RULES
 from models.sources.authorizations.rules import OAUTH_PROVIDERS
 from models.sources.connections.providers import PROVIDERS, ProviderName
-from models.sources.data_source_runs.notes import NOTES, Subject
-from models.workspace.changes.notes import NOTES as OPERATIONS
-from models.workspace.changes.rules.kinds import RULES, OperationKind, keys_of, stake_of
+from models.sources.data_source_runs.documentation import NOTES, Subject
+from models.workspace.changes.documentation import NOTES as OPERATIONS
+from models.workspace.changes.rules import RULES, OperationKind, keys_of, stake_of
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
 """Parts that have a section of their own, or nothing to show."""

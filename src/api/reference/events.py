@@ -6,10 +6,10 @@ from typing import Any
 from pydantic.alias_generators import to_pascal
 
 from api.reference.schemas import PREFIX, Schema, ref
-from models.core.documented import ID, MOMENT, TEXT, keys
+from models.core.openapi import ID, MOMENT, TEXT, object_of
 from models.messages.webhook_endpoints.rules import TEST
-from models.messages.workspace_events.data import SHAPES, data_of
 from models.messages.workspace_events.rules import EventType
+from models.messages.workspace_events.shapes import SHAPES, data_of
 
 CUSTOM = "send_webhook"
 """The kind of nodes and actions that send events of their own."""
@@ -86,7 +86,7 @@ def _called() -> dict[str, Schema]:
     """The events as endpoints get them."""
     envelope = {"timestamp": MOMENT, "workspaceId": ID, "seq": _SEQ}
     always = "type timestamp workspaceId seq actor data"
-    own = keys("type timestamp data", type=TEXT, timestamp=MOMENT, data={"type": "object"})
+    own = object_of("type timestamp data", type=TEXT, timestamp=MOMENT, data={"type": "object"})
     partial = {**own, "required": ["type", "timestamp"]}
     test: Schema = {**own["properties"], "type": _const(TEST), "data": ref("EmptyEventData")}
     free = {**own["properties"]["data"], "additionalProperties": True}
@@ -120,7 +120,7 @@ def _event(title: str, kind: EventType, always: str, envelope: Mapping[str, Sche
         "data": data_of(kind),
     }
     return {
-        **keys(always, **{key: properties[key] for key in always.split()}),
+        **object_of(always, **{key: properties[key] for key in always.split()}),
         "title": title,
     }
 

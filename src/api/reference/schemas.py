@@ -1,13 +1,19 @@
-"""JSON Schemas of the OpenAPI document by component name, and the references between them."""
+"""JSON Schemas of the document: references, one shape for each kind, bindings, answers.
 
-from collections.abc import Iterator, Mapping
+A body may say null, an answer does not (decisions C1). So what stands in both, and may be null in
+the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
+from pydantic.alias_generators import to_pascal
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import override
 
-from models.core.documented import REFERENCE
+from models.core.openapi import REFERENCE
 
 Schema = dict[str, Any]
 PREFIX = "#/components/schemas/"
@@ -97,3 +103,293 @@ def _resolved_part(part: object, schemas: Mapping[str, Schema]) -> object:
 def untitled(schema: Schema) -> Schema:
     """The schema without its own title."""
     return {key: one for key, one in schema.items() if key != "title"}
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    """`part` of a body is one of these components, by the kind that stands beside it.
+
+    `name` makes the name of the shape of a kind. With `partial`, a config may also be unfinished.
+    `by` is the key of the kind. A kind without a config has no such part. `elsewhere` has the part
+    of the kinds whose config stands under another key. With `needed`, a part cannot be left out
+    when its config has keys that are required.
+    """
+
+    body: str
+    part: str
+    configs: Mapping[str, str | None]
+    name: Callable[[str], str]
+    partial: bool = False
+    by: str = "kind"
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    needed: bool = False
+
+    def shapes(self, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+        """The shapes, and the body as their union."""
+        body = schemas[self.body]
+        groups: dict[str | None, list[str]] = {}
+        for kind, config in self.configs.items():
+            groups.setdefault(config, []).append(kind)
+        names = {config: self.name(_spelled(config, kinds)) for config, kinds in groups.items()}
+        shapes = {
+            names[config]: self._shape(names[config], body, config, kinds, schemas)
+            for config, kinds in groups.items()
+        }
+        clashes = shapes.keys() & schemas.keys()
+        if clashes:
+            raise RuntimeError(f"The document has these components already: {sorted(clashes)}.")
+        mapping = {kind: PREFIX + names[config] for kind, config in self.configs.items()}
+        union: Schema = {
+            "title": body["title"],
+            "oneOf": [ref(name) for name in shapes],
+            "discriminator": {"propertyName": self.by, "mapping": mapping},
+        }
+        if "description" in body:
+            union["description"] = body["description"]
+        return {**shapes, self.body: union}
+
+    def _shape(  # the parts of a shape
+        self,
+        name: str,
+        body: Schema,
+        config: str | None,
+        kinds: list[str],
+        schemas: Mapping[str, Schema],
+    ) -> Schema:
+        kind: Schema = {"type": "string"}
+        kind |= {"const": kinds[0]} if len(kinds) == 1 else {"enum": kinds}
+        shape = {key: one for key, one in body.items() if key != "examples"}
+        shape["title"] = name
+        parts = {self.part, *self.elsewhere.values()}
+        kept = {key: one for key, one in body["properties"].items() if key not in parts}
+        shape["properties"] = {**kept, self.by: kind}
+        if config is None:
+            return shape
+        part = self.elsewhere.get(kinds[0], self.part)
+        if self.needed and schemas[config].keys() & {"required", "oneOf"}:
+            shape["properties"][part] = ref(config)
+            shape["required"] = [*shape["required"], part]
+        else:
+            shape["properties"][part] = self._config(config, body["properties"][part])
+        described = schemas[config].get("description")
+        if described is not None:
+            shape["description"] = described
+        return shape
+
+    def _config(self, config: str, was: Schema) -> Schema:
+        options = [ref(config)]
+        if self.partial:
+            options.append(ref("PartialConfig"))
+        if {"type": "null"} in was.get("anyOf", []):
+            options.append({"type": "null"})
+        return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _spelled(config: str | None, kinds: list[str]) -> str:
+    """The name of a shape: by its kind, or by the config that several kinds share."""
+    if config is None or len(kinds) == 1:
+        return to_pascal(kinds[0])
+    return config.removesuffix("Settings").removesuffix("Config").removesuffix("Content")
+
+
+FILTER_KEYS = frozenset({"field", "op", "timezone", "and", "or", "not"})
+"""Keys of a filter that say what it is. Only the value of a test may be a binding."""
+
+_ANY_OBJECT = {"type": "object", "additionalProperties": True}
+_ANNOTATIONS = ("description", "default", "examples")
+
+
+class WithBindings:
+    """Rewrites schemas so that a binding is allowed for every value, at any depth.
+
+    A part in `shared` is described without bindings, too, so its copy is named `Bound…`. `fixed`
+    are the keys of a component whose value decides something before a run begins.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Schema],
+        shared: Collection[str],
+        fixed: Mapping[str, Collection[str]],
+    ) -> None:
+        self._schemas = schemas
+        self._shared = shared
+        self._fixed = fixed
+        self.made: dict[str, Schema] = {}
+
+    def component(self, name: str) -> str:
+        """The name of the component with bindings, which is made if it has to be."""
+        schema = self._schemas[name]
+        if name == "Binding" or not {"properties", "items", "anyOf", "oneOf"} & schema.keys():
+            return name
+        bound = f"Bound{name}" if name in self._shared else name
+        if bound not in self.made:
+            self.made[bound] = {}  # it may refer to itself
+            fixed = self._fixed.get(name, ())
+            self.made[bound] = {**self._inside(schema, fixed), "title": bound}
+        return bound
+
+    def _value(self, schema: Schema) -> Schema:
+        """A value or a binding. What may be anything, or any object, may be a binding already."""
+        inside = self._inside(schema)
+        known = {key: one for key, one in inside.items() if key not in {*_ANNOTATIONS, "title"}}
+        if known in ({}, _ANY_OBJECT):
+            return inside
+        options = known.pop("anyOf", None) or [known]
+        outer = {key: inside[key] for key in _ANNOTATIONS if key in inside}
+        return {"anyOf": [*options, ref("Binding")], **outer}
+
+    def _inside(self, schema: Schema, fixed: Collection[str] = ()) -> Schema:
+        copy = dict(schema)
+        if "$ref" in copy:
+            copy["$ref"] = PREFIX + self.component(copy["$ref"].removeprefix(PREFIX))
+        for key in ("anyOf", "oneOf"):
+            if key in copy:
+                copy[key] = [self._inside(part) for part in copy[key]]
+        if "discriminator" in copy:
+            mapping = copy["discriminator"]["mapping"]
+            targets = {
+                value: PREFIX + self.component(target.removeprefix(PREFIX))
+                for value, target in mapping.items()
+            }
+            copy["discriminator"] = {**copy["discriminator"], "mapping": targets}
+        if "items" in copy:
+            copy["items"] = self._value(copy["items"])
+        if isinstance(copy.get("additionalProperties"), dict):
+            copy["additionalProperties"] = self._value(copy["additionalProperties"])
+        if "patternProperties" in copy:
+            patterns = copy["patternProperties"].items()
+            copy["patternProperties"] = {key: self._value(part) for key, part in patterns}
+        if "properties" in copy:
+            copy["properties"] = {
+                key: self._fixed_part(part) if key in fixed else self._value(part)
+                for key, part in copy["properties"].items()
+            }
+        return copy
+
+    def _fixed_part(self, schema: Schema) -> Schema:
+        """A part that is no binding itself; the tests of a filter in it may hold some."""
+        copy = dict(schema)
+        if "$ref" in copy:
+            return self._inside(copy)
+        for key in ("anyOf", "oneOf"):
+            if key in copy:
+                copy[key] = [self._fixed_part(part) for part in copy[key]]
+        if "items" in copy:
+            copy["items"] = self._fixed_part(copy["items"])
+        return copy
+
+
+_NULL: Schema = {"type": "null"}
+
+
+def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) -> None:
+    """Give answers shapes of their own where bodies may have a null.
+
+    Components that repeat what was `as_sent` have the shapes of bodies.
+    """
+    schemas: dict[str, Schema] = document["components"]["schemas"]
+    operations = [
+        operation for methods in document["paths"].values() for operation in methods.values()
+    ]
+    inputs = reached(schemas, _named(operations, "requestBody"))
+    answered = {name: schema for name, schema in schemas.items() if name not in as_sent}
+    outputs = reached(answered, _named(operations, "responses"))
+    own = _with_nulls({name: schemas[name] for name in outputs & inputs})
+    input_schemas = {name: schemas[name] for name in inputs - outputs}
+
+    def renamed(name: str) -> str:
+        return f"{name}Answer" if name in own else name
+
+    for name in outputs - inputs:
+        schemas[name] = _renamed(schemas[name], renamed)
+    for name in own:
+        schemas[renamed(name)] = _answer(schemas[name], renamed)
+    for schema in input_schemas.values():
+        _take_answers(schema, own)
+    for operation in operations:
+        operation["responses"] = _renamed(operation["responses"], renamed)
+
+
+def _take_answers(schema: Schema, own: set[str]) -> None:
+    """Let what is only sent have its parts as they were answered: they fit as they are."""
+    if "properties" in schema:
+        schema["properties"] = {
+            key: _or_answer(part, own) for key, part in schema["properties"].items()
+        }
+
+
+def _or_answer(schema: Schema, own: set[str]) -> Schema:
+    name = schema.get("$ref", "").removeprefix(PREFIX)
+    if name in own:
+        rest = {key: one for key, one in schema.items() if key != "$ref"}
+        return {"anyOf": [ref(name), ref(f"{name}Answer")], **rest}
+    if "anyOf" in schema:
+        options = [_or_answer(one, own) for one in schema["anyOf"]]
+        flat = [each for one in options for each in one.get("anyOf", [one])]
+        return {**schema, "anyOf": flat}
+    if isinstance(schema.get("items"), dict):
+        return {**schema, "items": _or_answer(schema["items"], own)}
+    return schema
+
+
+def _named(operations: list[Any], part: str) -> Iterator[str]:
+    for operation in operations:
+        yield from references(operation.get(part))
+
+
+def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
+    """The schemas in which a key may be null, and all that consist of them."""
+    names = {
+        name
+        for name, schema in schemas.items()
+        if any(_may_be_null(one) for one in schema.get("properties", {}).values())
+    }
+    while more := {
+        name
+        for name, schema in schemas.items()
+        if name not in names and not names.isdisjoint(references(schema))
+    }:
+        names |= more
+    return names
+
+
+def _may_be_null(schema: Schema) -> bool:
+    return schema.get("type") == "null" or _NULL in schema.get("anyOf", ())
+
+
+def _answer(schema: Schema, renamed: Callable[[str], str]) -> Schema:
+    whole = {key: part for key, part in schema.items() if key != "examples"}
+    answer: Schema = _renamed(whole, renamed)
+    if "title" in answer:
+        answer["title"] = renamed(answer["title"])
+    if "properties" in answer:
+        answer["properties"] = {
+            key: _without_null(part)
+            for key, part in answer["properties"].items()
+            if part.get("type") != "null"
+        }
+    return answer
+
+
+def _without_null(schema: Schema) -> Schema:
+    if not _may_be_null(schema):
+        return schema
+    options = [one for one in schema["anyOf"] if one != _NULL]
+    rest = {key: one for key, one in schema.items() if key != "anyOf"}
+    return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
+
+
+def _renamed(schema: Schema, renamed: Callable[[str], str]) -> Schema:
+    """The same with references, and the targets of discriminators, to the renamed components."""
+    return {key: _renamed_part(part, renamed) for key, part in schema.items()}
+
+
+def _renamed_part(node: object, renamed: Callable[[str], str]) -> object:
+    if isinstance(node, list):
+        return [_renamed_part(one, renamed) for one in node]
+    if isinstance(node, dict):
+        return _renamed(node, renamed)
+    if isinstance(node, str) and node.startswith(PREFIX):
+        return PREFIX + renamed(node.removeprefix(PREFIX))
+    return node

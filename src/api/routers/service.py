@@ -2,12 +2,13 @@
 
 from starlette.responses import Response
 
-from api.kernel.metrics import CONTENT_TYPE
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.pages.documentation import Documentation
+from api.metrics import CONTENT_TYPE
+from api.reference.documentation import Documentation
 from models.core.base import Shape
-from models.core.secret_keys.queries import require_keys
+from models.core.secret_keys import require_keys
 from models.migrations.queries import is_at_head
+from models.workspace.system import SystemState, system_state
 from runtime.errors import NotFoundError, UnavailableError
 
 router = Router(tags=["service"])
@@ -71,3 +72,16 @@ async def _documentation(request: ApiRequest, path: str) -> Response:
     if path not in documentation.pages:
         raise NotFoundError("path")
     return documentation.pages[path].answer(request)
+
+
+system_router = Router(tags=["administration"])
+
+
+@system_router.get("/v1/admin/system", access=Access(platform_admin=True))
+async def get_system_state(request: ApiRequest) -> Data[SystemState]:
+    """Get what waits, for how long, and which workers are there.
+
+    `relay` is what Temporal has not been told yet, `events` what automations have not answered,
+    `work` what was accepted and has not ended.
+    """
+    return Data(await system_state(request.work))

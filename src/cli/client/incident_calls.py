@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from urllib.parse import quote, urljoin
 
 from cli.api_client import ApiClient, Json
-from cli.client.platform import Place, connected
-from cli.client.tables import clock, plain, print_rows
-from cli.client.wire import list_of, print_json, show_page
+from cli.client.output import clock, list_of, plain, print_json, print_rows, show_page
+from cli.client.profiles import Place, connected
 from cli.console import say, terminal
 
 _COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST", "MESSAGE")

@@ -1,13 +1,24 @@
-"""Profiles: platforms by name, each with its URL and a key, in a file of the person's own."""
+"""Profiles: platforms by name, `workspace profile`, and the platform a command talks to."""
 
+import asyncio
 import json
 import os
 import re
+import sys
 import tomllib
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cli.supervisor.errors import StartError
+import typer
+
+from cli.client.following import INTERRUPTED
+from cli.console import StartError, complain, reported, say, terminal
+
+if TYPE_CHECKING:
+    from cli.api_client import ApiClient
+
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VALUE = re.compile(r"[\x21-\x7e]{1,2000}")
@@ -82,3 +93,142 @@ def check_profile(name: str, profile: Profile) -> None:
         raise StartError(f"{profile.url!r} is no URL such as https://example.com.")
     if not _VALUE.fullmatch(profile.api_key):
         raise StartError("The key is empty, or has characters that no key has.")
+
+
+profile = typer.Typer(
+    name="profile",
+    help="Platforms by name, each with its URL and a key of one workspace, for `workspace runs`.",
+    no_args_is_help=True,
+)
+
+_NAME_ARGUMENT = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
+
+
+@profile.command()
+def add(
+    name: _NAME_ARGUMENT,
+    url: Annotated[str, typer.Option("--url", help="The platform, as https://example.com.")],
+) -> None:
+    """Add a profile, or replace it, and use it from now on.
+
+    The key is asked for, or taken from WORKSPACE_API_KEY; it never stands in a command.
+    """
+    with reported():
+        new_profile = Profile(url.rstrip("/"), _key())
+        check_profile(name, new_profile)
+        label = asyncio.run(_workspace_of(new_profile))
+        profiles = read_profiles(profiles_path())
+        profiles.by_name[name] = new_profile
+        profiles.current = name
+        write_profiles(profiles_path(), profiles)
+        say(terminal(), f"{name} is in use: the workspace {label} at {new_profile.url}.")
+
+
+@profile.command(name="list")
+def list_profiles() -> None:
+    """List the profiles; the one in use has a star. Keys are not shown."""
+    with reported():
+        profiles = read_profiles(profiles_path())
+        for name, known in sorted(profiles.by_name.items()):
+            say(terminal(), f"{'*' if name == profiles.current else ' '} {name}  {known.url}")
+
+
+@profile.command()
+def use(name: _NAME_ARGUMENT) -> None:
+    """Use a profile where none is named."""
+    with reported():
+        profiles = read_profiles(profiles_path())
+        profiles.named(name)
+        profiles.current = name
+        write_profiles(profiles_path(), profiles)
+
+
+@profile.command()
+def remove(name: _NAME_ARGUMENT) -> None:
+    """Remove a profile and its key from this machine; the key itself stays valid."""
+    with reported():
+        profiles = read_profiles(profiles_path())
+        profiles.named(name)
+        del profiles.by_name[name]
+        if profiles.current == name:
+            profiles.current = None
+        write_profiles(profiles_path(), profiles)
+
+
+def _key() -> str:
+    key = os.environ.get("WORKSPACE_API_KEY")
+    if key:
+        return key
+    if sys.stdin.isatty():
+        return str(typer.prompt("API key", hide_input=True)).strip()
+    return sys.stdin.readline().strip()
+
+
+async def _workspace_of(new_profile: Profile) -> str:
+    """The label of the workspace that a key belongs to. Raises StartError and RefusedError."""
+    from pathlib import Path
+
+    from cli.api_client import api_client
+    from cli.client.output import plain
+
+    async with await api_client(Path(), new_profile.url, new_profile.api_key) as client:
+        entry = await client.call("GET", client.workspace)
+        return plain(entry["workspace"]["name"])
+
+
+PROFILE = Annotated[
+    str | None,
+    typer.Option(
+        "--profile", envvar="WORKSPACE_PROFILE", help="A profile; by default the one in use."
+    ),
+]
+STATE_DIR = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="WORKSPACE_STATE_DIR",
+        help="The platform that runs on this state directory; .state where no profile is in use.",
+    ),
+]
+LIMIT = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print what the API answers, as JSON.")]
+
+Place = tuple[str | None, Path | None]
+"""A profile, and a state directory."""
+
+REFUSED = 3
+"""The exit code when the platform refused or did not answer; the others tell how a run ended."""
+
+
+async def connected(place: Place) -> "ApiClient":
+    """A client of the platform that is named, or in use, or runs here. Raises StartError."""
+    from cli.api_client import api_client
+
+    name, state_dir = place
+    if name is None and state_dir is not None:
+        return await api_client(state_dir, None, None)
+    profiles = read_profiles(profiles_path())
+    name = name or profiles.current
+    if name is None:
+        return await api_client(Path(".state"), None, None)
+    profile = profiles.named(name)
+    return await api_client(Path(".state"), profile.url, profile.api_key)
+
+
+def retry_body(begin: str, version: str) -> dict[str, str]:
+    """The body of a retry by its options. Raises BadParameter."""
+    if begin not in ("start", "failed"):
+        raise typer.BadParameter("--from takes start or failed.")
+    if version not in ("own", "published"):
+        raise typer.BadParameter("--version takes own or published.")
+    return {"from": begin, "version": "original" if version == "own" else version}
+
+
+def run_command(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a command; exits with 3 and a line for a refusal, and with 130 after Ctrl-C."""
+    try:
+        asyncio.run(coroutine)
+    except StartError as error:
+        complain(" ".join(str(error).split()))
+        raise typer.Exit(REFUSED) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None

@@ -12,11 +12,9 @@ from uuid import UUID
 
 from activities.sources.readers.delimited import read_lines
 from cli.convert.bundle_file import BundleFile
-from cli.convert.relations import Side, add_relation
-from cli.convert.tables import Converted, Table, Times, convert_table
+from cli.convert.tables import Converted, Side, Table, Times, add_relation, convert_table
 from models.core.keys import first_free, slug
-from models.data.fields.rules.fields import Option
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, Option
 from models.sources.tabular.rules.formats import Conventions
 from runtime.ids import new_id
 

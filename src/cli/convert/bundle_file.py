@@ -16,9 +16,9 @@ from uuid import UUID
 
 from cli.convert.report import Report
 from models.core.base import JsonObject
-from models.data.databases.rules.layout import default_layout
+from models.data.databases.rules import default_layout
 from models.data.fields.rules.fields import FieldSpec
-from models.workspace.bundles.archives.writing import Digest
+from models.workspace.bundles.archives import Digest
 from models.workspace.bundles.rules import MANIFEST, ManifestWorkspace, home, manifest_text
 from runtime.ids import new_id
 

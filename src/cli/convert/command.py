@@ -50,7 +50,7 @@ def convert(
     from cli.convert.airtable import convert_base
     from cli.convert.bundle_file import BundleFile
     from cli.convert.notion.conversion import convert_export
-    from models.data.fields.rules.settings_shapes import zone
+    from models.data.fields.rules.settings import zone
 
     if timezone is not None:
         try:

@@ -1,17 +1,17 @@
-"""Tables of another product as databases."""
+"""Tables of another product as databases, and the relations between them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from cli.convert.bundle_file import BundleFile
 from cli.convert.report import Report
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind, FieldSpec, Option
 from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import MappedColumn, RowConversion
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.row_conversion import MappedColumn, RowConversion
 from runtime.ids import new_id
 
 _CONVENTIONS = Conventions()
@@ -184,3 +184,40 @@ def _grown(columns: Sequence[MappedColumn], conversion: RowConversion) -> Iterat
     if not any(spec.title for spec in specs):
         yield FieldSpec(id=new_id(), key=TITLE_KEY, label="Title", kind=FieldKind.TEXT)
     yield from specs
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a relation: the field of this label shows it in this database."""
+
+    database: Converted
+    label: str
+
+
+def add_relation(bundle: BundleFile, own: Side, inverse: Side) -> UUID:
+    """Add the fields of both sides; the id of the first, whose records links begin at."""
+    own_id, inverse_id = new_id(), new_id()
+    for side, field_id, target, target_id in (
+        (own, own_id, inverse, inverse_id),
+        (inverse, inverse_id, own, own_id),
+    ):
+        keys = side.database.keys
+        key = first_free(slug(side.label, "field"), keys | {"title"})
+        keys.add(key)
+        settings = {
+            "databaseId": target.database.id,
+            "cardinality": "many",
+            "symmetric": False,
+            "onDelete": "unlink",
+            "inverseFieldId": str(target_id),
+        }
+        spec = FieldSpec(
+            id=field_id,
+            key=key,
+            label=side.label,
+            kind=FieldKind.RELATION,
+            settings=settings,
+            position=len(keys) + 1000,
+        )
+        bundle.field(side.database.id, spec)
+    return own_id

@@ -38,12 +38,12 @@ def status(
     """Show each build: its share of new work, its open work, and its workers."""
 
     async def show() -> None:
-        from cli.deploy.overview import json_of, overview, print_overview
+        from cli.deploy.deployment import overview, overview_json, print_overview
 
         async with _deployment(state_dir, temporal_address) as (deployment, _):
             rows = await overview(deployment)
         if as_json:
-            typer.echo(json.dumps(json_of(deployment.name, rows), indent=2))
+            typer.echo(json.dumps(overview_json(deployment.name, rows), indent=2))
         else:
             print_overview(deployment.name, rows)
 
@@ -55,9 +55,9 @@ def promote(
     build: _BUILD, *, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None
 ) -> None:
     """Give a build all new work, and open work that stays with no other."""
-    from cli.deploy import changes
+    from cli.deploy import versioning
 
-    _change(state_dir, temporal_address, lambda deployment: changes.promote(deployment, build))
+    _change(state_dir, temporal_address, lambda deployment: versioning.promote(deployment, build))
 
 
 @deploy.command()
@@ -69,19 +69,19 @@ def ramp(
     temporal_address: _ADDRESS = None,
 ) -> None:
     """Give a build a share of new work, and of open work that stays with no other."""
-    from cli.deploy import changes
+    from cli.deploy import versioning
 
     _change(
-        state_dir, temporal_address, lambda deployment: changes.ramp(deployment, build, percent)
+        state_dir, temporal_address, lambda deployment: versioning.ramp(deployment, build, percent)
     )
 
 
 @deploy.command()
 def rollback(*, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None) -> None:
     """Promote the build that was current before."""
-    from cli.deploy import changes
+    from cli.deploy import versioning
 
-    _change(state_dir, temporal_address, changes.roll_back)
+    _change(state_dir, temporal_address, versioning.roll_back)
 
 
 @deploy.command()
@@ -113,7 +113,7 @@ def drain(
 async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
     """The number of executions that stay, after all others were moved."""
     from cli.deploy.draining import move_to_current
-    from cli.replay.report import print_failures, summarise
+    from cli.replay.divergence import print_failures, print_summary
 
     with terminal().status("Replaying…") as line:
         move = await move_to_current(
@@ -121,7 +121,7 @@ async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
         )
     await print_failures(deployment.client, move.verdicts)
     if move.verdicts:
-        summarise(move.verdicts)
+        print_summary(move.verdicts)
     say(terminal(), f"{move.moved} moved, {len(move.staying)} stay with {build}.")
     return len(move.staying)
 
@@ -158,10 +158,8 @@ async def _deployment(
 ) -> "AsyncIterator[tuple[Deployment, str]]":
     """The deployment of the settings, and the build of this code; refusals are told, and exit."""
     from cli.deploy.deployment import Deployment
-    from cli.deploy.errors import reported_refusals
-    from cli.deploy.version import WorkerVersion
-    from cli.replay.errors import sdk_logs_muted
-    from cli.replay.executions import temporal_of, temporal_settings
+    from cli.deploy.versioning import WorkerVersion, reported_refusals
+    from cli.replay.histories import sdk_logs_muted, temporal_of, temporal_settings
 
     with reported_refusals(), sdk_logs_muted():
         version = WorkerVersion.of(temporal_settings(state_dir, address))

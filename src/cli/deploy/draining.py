@@ -12,12 +12,10 @@ from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequ
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.deploy.changes import require_build
 from cli.deploy.deployment import RPC_TIMEOUT, Deployment, Routing, State
-from cli.deploy.errors import other_code, still_in_use
+from cli.deploy.versioning import other_code, require_build, still_in_use
 from cli.families.registry import PINNED
-from cli.replay.gate import replay_listed
-from cli.replay.verdicts import Outcome, Verdict
+from cli.replay.verdicts import Outcome, Verdict, replay_listed
 
 _AT_ONCE = 20
 _WAIT_SECONDS = 1.0

@@ -7,16 +7,18 @@ from sqlalchemy import Select, select
 from typing_extensions import override
 
 from activities.deliveries.attempts import DeliveryActivities
-from activities.deliveries.channels import Channel
-from activities.deliveries.mail_links import MailLinks
-from activities.deliveries.mails import MailChannel
-from activities.deliveries.pushes import PushChannel
-from activities.deliveries.webhooks import WebhookChannel
-from activities.maintenance.executions import Execution
+from activities.deliveries.channels import (
+    Channel,
+    MailChannel,
+    MailLinks,
+    PushChannel,
+    WebhookChannel,
+)
 from activities.maintenance.families import (
     AbnormalEnd,
     Activities,
     EndKind,
+    Execution,
     Extra,
     SweepContext,
     WorkFamily,
@@ -27,13 +29,12 @@ from activities.parts import Parts
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.messages.deliveries.commands import close_execution, request_of
-from models.messages.deliveries.lifecycle import DELIVERIES
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.starts import expire_deliveries
-from models.messages.deliveries.tables import delivery
+from models.messages.deliveries.tables import DELIVERIES, delivery
 from runtime.database import UnitOfWork
-from runtime.families import Family, Queue
-from workflows.deliveries.delivery import Delivery
+from runtime.temporal.families import Family, Queue
+from workflows.deliveries import Delivery
 
 
 class DeliveryRow(WorkRow, Protocol):

@@ -1,33 +1,41 @@
-"""All families of durable work, and what follows from them: routes, workflows and activities."""
+"""Registry of durable work: families, maintenance schedules, and what workers register."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
-from activities.called_runs import CalledRunActivities
-from activities.endings import EndingActivities
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.types import MethodAsyncNoParam
+
+from activities.endings import CalledRunActivities, EndingActivities
 from activities.maintenance.families import Activities, WorkFamily
 from activities.maintenance.reconciler import Reconciler
-from activities.maintenance.retention import RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
-from activities.maintenance.usage import UsageMaintenance
-from activities.outbox.deliveries import Route
+from activities.maintenance.sweeps import RetentionActivities, UsageMaintenance
+from activities.outbox.relay import Route
 from activities.parts import Parts
-from activities.schedules.fires import ScheduleFires
-from activities.schedules.schedules import Schedules
-from cli.families.action_runs import ActionRuns
-from cli.families.automation_runs import AutomationRuns
-from cli.families.data_source_runs import DataSourceRuns
+from activities.schedules import ScheduleFires, Schedules
 from cli.families.deliveries import Deliveries
+from cli.families.imports import DataSourceRuns, LegacyImports
 from cli.families.jobs import Jobs
-from cli.families.legacy_imports import LegacyImports
-from cli.families.run_operations import RunOperations
+from cli.families.runs import ActionRuns, AutomationRuns, RunOperations
 from cli.families.time_entries import TimeEntries
 from models.core.lifecycle.commands import WorkTable
-from runtime.families import Family, Queue
-from workflows.maintenance.maintenance import Maintenance
-from workflows.maintenance.retention import Retention
-from workflows.schedules.schedule_fire import ScheduleFire
+from runtime.temporal.families import Family, Queue
+from workflows.schedules import Maintenance, Retention, ScheduleFire
 
 Families = Sequence[type[WorkFamily[Any]]]
 
@@ -97,7 +105,7 @@ def registrations_of(parts: Parts, families: Families = FAMILIES) -> Registratio
     every.append({Queue.AUTOMATION: _sweeps(parts, work)})
     by_queue = {queue: [one for each in every for one in each.get(queue, ())] for queue in Queue}
     by_queue[Queue.IO_OVERFLOW] = by_queue[Queue.IO]
-    # Workers make the calls of their own workflows (cli/near_calls.py).
+    # Workers make the calls of their own workflows (cli/worker_process.py).
     by_queue[Queue.AUTOMATION] += by_queue[Queue.IO]
     return Registrations(by_queue, work)
 
@@ -123,3 +131,61 @@ def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[
         ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
         UsageMaintenance(parts.database, parts.counted_attributes).settle_usage,
     ]
+
+
+_DIVISION = SearchAttributeKey.for_keyword("TemporalNamespaceDivision")
+APART = TypedSearchAttributes([SearchAttributePair(_DIVISION, "maintenance")])
+"""Temporal lists the contents of a division only when asked for that division (docs/adr/0030)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSchedule:
+    """A workflow that a schedule starts at an interval, and how long it may take."""
+
+    schedule_id: str
+    run: MethodAsyncNoParam[Any, dict[str, int]]
+    interval: timedelta
+    within: timedelta
+    summary: str
+
+
+MAINTENANCE_SCHEDULES = (
+    MaintenanceSchedule(
+        Family.MAINTENANCE.workflow_id("reconcile"),
+        Maintenance.run,
+        interval=timedelta(seconds=30),
+        within=timedelta(minutes=10),
+        summary="Reconcile rows and executions",
+    ),
+    MaintenanceSchedule(
+        Family.RETENTION.workflow_id("sweep"),
+        Retention.run,
+        interval=timedelta(hours=1),
+        within=timedelta(hours=6),
+        summary="Remove what is past its time",
+    ),
+)
+
+
+async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None:
+    """Create or update a schedule in Temporal; one that an operator paused stays paused."""
+    definition = Schedule(
+        action=ScheduleActionStartWorkflow(
+            schedule.run,
+            id=schedule.schedule_id,
+            task_queue=Queue.AUTOMATION,
+            static_summary=schedule.summary,
+            execution_timeout=schedule.within,
+            typed_search_attributes=APART,
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=schedule.interval)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=schedule.interval),
+    )
+
+    def renew(update: ScheduleUpdateInput) -> ScheduleUpdate:
+        return ScheduleUpdate(replace(definition, state=update.description.schedule.state))
+
+    try:
+        await client.create_schedule(schedule.schedule_id, definition)
+    except ScheduleAlreadyRunningError:
+        await client.get_schedule_handle(schedule.schedule_id).update(renew)

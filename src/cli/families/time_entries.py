@@ -6,11 +6,11 @@ from sqlalchemy import Select, func, select
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
-from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     MOST_RESTARTS,
     AbnormalEnd,
     Activities,
+    Execution,
     SweepContext,
     Verdict,
     WorkFamily,
@@ -18,14 +18,12 @@ from activities.maintenance.families import (
     next_restart,
 )
 from activities.parts import Parts
-from activities.time_entries.timers import TimerActivities
-from models.data.time_entries.commands.ending import give_up, start_again
-from models.data.time_entries.commands.writes import signal_execution
-from models.data.time_entries.lifecycle import TIME_ENTRIES
-from models.data.time_entries.tables import time_entry
+from activities.time_entries import TimerActivities
+from models.data.time_entries.tables import TIME_ENTRIES, time_entry
+from models.data.time_entries.writes import give_up_entry, restart_timer, signal_execution
 from runtime.database import UnitOfWork
-from runtime.families import Family, Queue
-from workflows.time_entries.timer_due import TimerDue
+from runtime.temporal.families import Family, Queue
+from workflows.time_entries import TimerDue
 
 _entry = time_entry.c
 
@@ -66,10 +64,10 @@ class TimeEntries(WorkFamily[EntryRow]):
         if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             await signal_execution(work, row.workspace_id, row.id)
         else:
-            await start_again(work, row.workspace_id, row.id, next_restart(latest))
+            await restart_timer(work, row.workspace_id, row.id, next_restart(latest))
 
     @override
     async def close(self, context: SweepContext, row: EntryRow, end: AbnormalEnd) -> bool:
         del end
         async with context.database.transaction() as work:
-            return await give_up(work, row.id)
+            return await give_up_entry(work, row.id)

@@ -18,18 +18,17 @@ from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor
 from cli.families.registry import registrations_of
-from cli.memory_limit import bound_memory
-from cli.quarantine import messages
-from cli.quarantine.messages import Pipe, receive
-from cli.shutdown import background
+from cli.quarantine import process
+from cli.quarantine.process import Pipe, receive
+from cli.shutdown import background, bound_memory
 from cli.worker_parts import open_parts
 from models.registrations import register_models
-from runtime import steps
+from runtime.configuration.settings import Settings, load_settings
 from runtime.database import libpq_url
-from runtime.notifier import Notifier
-from runtime.payload_converter import data_converter
-from runtime.settings import Settings, load_settings
-from runtime.telemetry import configure_logging
+from runtime.observability.logs import configure_logging
+from runtime.postgresql.notifier import Notifier
+from runtime.processes import exit_codes
+from runtime.temporal.executions import data_converter
 
 MEMORY = 2 * 1024**3
 """Bytes of address space, and less where a worker has less."""
@@ -69,8 +68,8 @@ async def _serve(settings: Settings, answers: Pipe) -> None:
         parts.database.notify_waiters = notifier.notify_waiters
         queues = registrations_of(parts).activities.values()
         activities = {_name(method): method for methods in queues for method in methods}
-        steps.listen(lambda step: answers.write(messages.Step(step)))
-        answers.write(messages.Ready())
+        exit_codes.listen_to_steps(lambda step: answers.write(process.Step(step)))
+        answers.write(process.Ready())
         await _answer(activities, parts.client, await _standard_input(), answers)
 
 
@@ -98,14 +97,14 @@ async def _answer(
             request = await asyncio.wait_for(receive(requests), IDLE_SECONDS if idle else None)
         except (TimeoutError, asyncio.IncompleteReadError):
             return
-        if isinstance(request, messages.Cancel):
+        if isinstance(request, process.Cancel):
             environment.cancel()
-        elif isinstance(request, messages.Execute):
+        elif isinstance(request, process.Execute):
             environment = ActivityEnvironment(client)
             environment.info = request.facts.info()
             environment.payload_converter = data_converter.payload_converter
             environment.on_heartbeat = lambda *details: answers.write(
-                messages.Beat(messages.packed(details))
+                process.Beat(process.packed(details))
             )
             function = activities[request.facts.activity_type]
             executing = asyncio.create_task(_execute(environment, function, request, answers))
@@ -114,26 +113,26 @@ async def _answer(
 async def _execute(
     environment: ActivityEnvironment,
     function: Callable[..., Any],
-    request: messages.Execute,
+    request: process.Execute,
     answers: Pipe,
 ) -> None:
     chain = FinalErrorInterceptor().intercept_activity(_Function())
-    types, _ = messages.types_of(function)
-    arguments = messages.unpacked(request.arguments, types)
+    types, _ = process.types_of(function)
+    arguments = process.unpacked(request.arguments, types)
     call = ExecuteActivityInput(function, arguments, None, {})
     with suppress(BrokenPipeError):
         try:
-            answer: messages.Message = messages.Result(
-                messages.packed([await environment.run(chain.execute_activity, call)])
+            answer: process.Message = process.Result(
+                process.packed([await environment.run(chain.execute_activity, call)])
             )
         except asyncio.CancelledError:
-            answer = messages.Cancelled()
+            answer = process.Cancelled()
         except MemoryError:
-            answer = messages.OutOfMemory()
+            answer = process.OutOfMemory()
         except Exception as error:  # noqa: BLE001  # the worker raises it again
             failure = EncodedFailure()
             await data_converter.encode_failure(error, failure)
-            answer = messages.Failure(failure.SerializeToString().hex())
+            answer = process.Failure(failure.SerializeToString().hex())
         answers.write(answer)
 
 

@@ -10,10 +10,8 @@ from uuid import UUID
 
 import typer
 
-from cli.console import reported
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object
-from cli.supervisor.state import StateDir
+from cli.console import StartError, reported
+from cli.supervisor.state import StateDir, read_object
 
 if TYPE_CHECKING:
     from runtime.database import Database
@@ -36,18 +34,18 @@ def quarantine(
 
 
 async def _list(state_dir: Path) -> None:
-    from models.core.lifecycle import suspects
+    from models.core.lifecycle import lost_workers
 
     async with _database(state_dir) as database, database.reading() as work:
-        for row in await suspects.quarantined(work):
+        for row in await lost_workers.quarantined_work(work):
             typer.echo(f"{row.quarantined_at:%Y-%m-%dT%H:%M:%SZ}  lost {row.lost}  {row.id}")
 
 
 async def _lift(state_dir: Path, work_id: UUID) -> None:
-    from models.core.lifecycle import suspects
+    from models.core.lifecycle import lost_workers
 
     async with _database(state_dir) as database, database.transaction() as work:
-        lifted = await suspects.clear(work, work_id)
+        lifted = await lost_workers.clear_suspicion(work, work_id)
     if not lifted:
         raise StartError(f"{work_id} is not quarantined.")
     typer.echo(f"{work_id} is executed like any other work again, within seconds.")

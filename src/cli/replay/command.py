@@ -1,4 +1,4 @@
-"""`workspace replay`: replays recorded executions against the code of today (promise I9)."""
+"""`workspace replay` and `workspace history`: recorded executions, judged or saved (promise I9)."""
 
 import asyncio
 import re
@@ -13,8 +13,9 @@ from cli.console import complain, terminal
 if TYPE_CHECKING:
     from temporalio.client import WorkflowHistory
 
-    from cli.replay.gate import Recent
-    from cli.replay.own_code import Options
+    from cli.replay.reexecution import Options
+    from cli.replay.verdicts import Recent
+
 
 STATE_DIR = typer.Option(
     envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
@@ -27,7 +28,6 @@ EXECUTION = typer.Option(
 )
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-
 
 Since = Annotated[
     str | None,
@@ -92,9 +92,9 @@ def replay(
     Exits with 1 when one of them diverges or the node ends otherwise than it did, and with 2 when
     there is none to judge.
     """
-    from cli.replay.errors import reported_errors, sdk_logs_muted
-    from cli.replay.gate import Recent
-    from cli.replay.own_code import Options
+    from cli.replay.histories import reported_errors, sdk_logs_muted
+    from cli.replay.reexecution import Options
+    from cli.replay.verdicts import Recent
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
@@ -105,7 +105,7 @@ def replay(
             selection = Recent(_period(since or ""), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, selection))
         elif node is not None:
-            passed = _once(state_dir, name, node, options)
+            passed = _reexecute(state_dir, name, node, options)
         else:
             histories = asyncio.run(
                 _named(state_dir, temporal_address, name, execution, children=children)
@@ -124,18 +124,17 @@ def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
         raise typer.BadParameter("--node is for one run: name the run by its id.")
 
 
-def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
+def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool:
     from sqlalchemy.exc import OperationalError
 
     from activities.database_errors import is_away
-    from cli.replay.errors import HistoryUnavailableError
-    from cli.replay.once import Request, execute_once
-    from cli.replay.own_code import Left
-    from cli.replay.report import print_once
+    from cli.replay.divergence import print_reexecution
+    from cli.replay.histories import HistoryUnavailableError
+    from cli.replay.reexecution import DebuggerLeft, Request, reexecute
     from cli.supervisor.state import StateDir
+    from runtime.configuration.settings import load_settings
     from runtime.ids import parse_id
-    from runtime.settings import load_settings
-    from runtime.telemetry import configure_logging
+    from runtime.observability.logs import configure_logging
 
     run_id = parse_id(run)
     if run_id is None:
@@ -143,34 +142,34 @@ def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
     settings = load_settings(**StateDir(state_dir).running_settings())
     configure_logging("console", "ERROR")
     try:
-        once = asyncio.run(execute_once(settings, Request(run_id, node, options)))
+        once = asyncio.run(reexecute(settings, Request(run_id, node, options)))
     except OperationalError as error:
         if not is_away(error):
             raise
         message = "PostgreSQL does not answer: check DATABASE_URL, and that it is up."
         raise HistoryUnavailableError(message) from None
-    except Left:
+    except DebuggerLeft:
         complain("Left before the end: nothing was judged.")
         return False
-    print_once(once)
+    print_reexecution(once)
     return once.now.as_before(once.before)
 
 
 async def _named(
     state_dir: Path, address: str | None, name: str, execution: str | None, *, children: bool
 ) -> "list[WorkflowHistory]":
-    from cli.replay.executions import choose, family_of, temporal_of
-    from cli.replay.golden import read_history
+    from cli.replay.histories import choose_execution, family_of, read_history, temporal_of
 
     if name.endswith(".json") or await asyncio.to_thread(Path(name).is_file):
         return [await asyncio.to_thread(read_history, Path(name))]
     client = await temporal_of(state_dir, address)
-    return await family_of(client, await choose(client, name, execution), children=children)
+    return await family_of(
+        client, await choose_execution(client, name, execution), children=children
+    )
 
 
 async def _judge(histories: "list[WorkflowHistory]") -> bool:
-    from cli.replay.divergence import explain
-    from cli.replay.report import print_verdict
+    from cli.replay.divergence import explain, print_verdict
     from cli.replay.verdicts import replay as replay_one
     from cli.replay.verdicts import require_judged
 
@@ -184,14 +183,13 @@ async def _judge(histories: "list[WorkflowHistory]") -> bool:
 
 
 async def _debug(histories: "list[WorkflowHistory]") -> bool:
-    from cli.replay.debugging import LeftError, debug
-    from cli.replay.report import print_verdict
+    from cli.replay.divergence import ReplayLeftError, debug, print_verdict
 
     passed = True
     for history in histories:
         try:
             verdict, divergence = await debug(history)
-        except LeftError:
+        except ReplayLeftError:
             complain("Left before the end: nothing was judged.")
             return False
         print_verdict(verdict, divergence)
@@ -200,10 +198,9 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
 
 
 async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bool:
-    from cli.replay.executions import temporal_of
-    from cli.replay.gate import replay_recent
-    from cli.replay.report import print_failures, summarise
-    from cli.replay.verdicts import require_judged
+    from cli.replay.divergence import print_failures, print_summary
+    from cli.replay.histories import temporal_of
+    from cli.replay.verdicts import replay_recent, require_judged
 
     client = await temporal_of(state_dir, address)
     with terminal().status("Replaying…") as status:
@@ -211,7 +208,7 @@ async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bo
             client, selection, lambda done: status.update(f"Replaying… {done} done")
         )
     await print_failures(client, verdicts)
-    summarise(verdicts)
+    print_summary(verdicts)
     require_judged(verdicts)
     return not any(verdict.failed for verdict in verdicts)
 
@@ -221,3 +218,42 @@ def _period(text: str) -> timedelta:
     if matched is None:
         raise typer.BadParameter(f"{text} is no period: write 90m, 24h or 7d.")
     return timedelta(**{_UNITS[matched[2]]: int(matched[1])})
+
+
+def history(
+    name: Annotated[
+        str, typer.Argument(help="A run's id, an action run's or a job's; or a workflow id.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="File to write, as temporal/histories/x.json.")
+    ] = None,
+    execution: Annotated[str | None, EXECUTION] = None,
+    state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
+    temporal_address: Annotated[str | None, ADDRESS] = None,
+) -> None:
+    """Save an execution's history without the names of machines and processes.
+
+    What it holds beyond that are ids, labels of nodes and small facts.
+    """
+    from cli.replay.histories import reported_errors
+
+    with reported_errors():
+        text = asyncio.run(_history_text(name, execution, state_dir, temporal_address))
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        complain(f"{output} cannot be written: {error.strerror}.")
+        raise typer.Exit(1) from None
+    typer.echo(f"{output} holds the history of {name}.")
+
+
+async def _history_text(
+    name: str, execution: str | None, state_dir: Path, address: str | None
+) -> str:
+    from cli.replay.histories import choose_execution, fetch_history, golden, temporal_of
+
+    client = await temporal_of(state_dir, address)
+    return golden(await fetch_history(client, await choose_execution(client, name, execution)))

@@ -2,10 +2,9 @@
 
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
-from models.people.api_keys.commands import issue_key, renew_digest
-from models.people.api_keys.queries import opens
-from models.people.browser_sessions.commands import make_sign_in_link
-from models.people.workspaces.commands import ensure_first_workspace
+from models.people.api_keys import issue_key, opens, renew_digest
+from models.people.browser_sessions import make_sign_in_link
+from models.people.workspaces import ensure_first_workspace
 from runtime.crypto import KeyRing
 from runtime.database import Database
 

@@ -1,35 +1,28 @@
-"""The whole platform on one machine: what is started, in which order, with which settings."""
+"""The platform on one machine, from start to stop: what is started, in which order."""
 
 import asyncio
 import os
+import signal
 import sys
 import time
+import webbrowser
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 
-from cli.shutdown import ANSWER_SECONDS, DRAIN_SECONDS
-from cli.supervisor.children import Service
+import models.migrations
+from cli.console import StartError, terminal
+from cli.shutdown import ANSWER_SECONDS, DRAIN_SECONDS, until_stopped
 from cli.supervisor.development import development_sessions
-from cli.supervisor.errors import StartError
-from cli.supervisor.ports import LOOPBACK, choose_port
 from cli.supervisor.postgres import EmbeddedPostgres
-from cli.supervisor.schema import is_current
-from cli.supervisor.state import StateDir
-from cli.supervisor.status import Status
-from cli.supervisor.supervisor import Supervisor
+from cli.supervisor.state import LOOPBACK, StateDir, choose_port
+from cli.supervisor.supervisor import Service, Status, Supervisor, clear_strays
 from cli.supervisor.temporal import temporal_probe, temporal_service
-
-STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
-_HEARTBEAT_SECONDS = 10
-_EXTERNAL_SECONDS = 30
-LOOPBACK_ALLOWED = ("127.0.0.0/8", "::1", "localhost")
-"""Private hosts that the embedded platform may call by default."""
-_MARGIN_SECONDS = 5
-"""Past the time a process gives itself to stop, until it is killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +35,23 @@ class UpOptions:
     temporal_address: str | None
     restore: Path | None = None
     """A dump to begin with, in the place of what the embedded PostgreSQL holds."""
+
+
+async def run_platform(options: UpOptions) -> None:
+    """Run the platform until SIGINT, SIGTERM or SIGHUP. Raises StartError."""
+    state = StateDir(options.state_dir)
+    state.prepare()
+    with state.locked(), Status(terminal()) as status:
+        state.unpublish()
+        for name in await asyncio.to_thread(clear_strays, state):
+            status.say(f"Ended {name}, which an earlier start had left behind.")
+        platform = Platform(options, state, status)
+        stopping = _stop_on_signals(platform)
+        try:
+            await until_stopped(stopping, _start(platform, state, status))
+        finally:
+            state.unpublish()
+            await platform.stop()
 
 
 class Platform:
@@ -162,7 +172,7 @@ class Platform:
     async def _start_api(self, port: int, base_url: str) -> None:
         url = await self._start_database()
         self._environment["DATABASE_URL"] = url
-        if not await asyncio.to_thread(is_current, url):
+        if not await asyncio.to_thread(is_schema_current, url):
             await self._migrate()
         await self._supervisor.start(self._api(port, base_url))
 
@@ -261,6 +271,64 @@ class Platform:
         )
 
 
+async def _start(platform: Platform, state: StateDir, status: Status) -> None:
+    connection = await platform.start()
+    state.publish(connection)
+    status.say(
+        "\n".join(
+            [
+                "",
+                f"Console       {connection['signInUrl']}",
+                "              (signs you in once; `workspace sign-in` prints another link)",
+                f"API           {connection['baseUrl']}",
+                f"Documentation {connection['docsUrl']}",
+                f"Temporal UI   {connection['temporalUiUrl'] or '(not known)'}",
+                f"Workspace     {connection['workspaceId']}",
+                # The key has all scopes, and output ends up in logs.
+                f"API key       apiKey in {state.connection}",
+                "",
+                f"The same as JSON: {state.connection}. Logs: {state.logs}. Ctrl-C stops.",
+                "",
+            ]
+        )
+    )
+    if has_screen():
+        await asyncio.to_thread(webbrowser.open, connection["signInUrl"])
+    await platform.worker_is_ready()
+    await asyncio.Event().wait()
+
+
+def has_screen() -> bool:
+    """True for a person at a terminal of a machine that can show a browser's window."""
+    if not sys.stdout.isatty() or os.environ.get("WORKSPACE_OPEN_BROWSER") == "0":
+        return False
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+
+
+def _stop_on_signals(platform: Platform) -> asyncio.Event:
+    """Set by the first signal; the second one ends all children at once."""
+    stopping = asyncio.Event()
+
+    def on_signal() -> None:
+        if stopping.is_set():
+            platform.kill()
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal)
+    return stopping
+
+
+STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
+_HEARTBEAT_SECONDS = 10
+_EXTERNAL_SECONDS = 30
+LOOPBACK_ALLOWED = ("127.0.0.0/8", "::1", "localhost")
+"""Private hosts that the embedded platform may call by default."""
+_MARGIN_SECONDS = 5
+"""Past the time a process gives itself to stop, until it is killed."""
+
+
 async def _always() -> bool:
     return True
 
@@ -276,3 +344,15 @@ async def together(*works: Coroutine[Any, Any, Any]) -> None:
         if refused is None or others is not None:
             raise
         raise refused.exceptions[0] from None
+
+
+_VERSIONS = Path(models.migrations.__file__).with_name("versions")
+
+
+def is_schema_current(url: str) -> bool:
+    """True when the schema is this build's; False, too, for a database that cannot be asked."""
+    newest = max(path.name for path in _VERSIONS.glob("[0-9]*.py"))
+    with suppress(psycopg.Error), psycopg.connect(url) as connection:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return row is not None and newest.startswith(f"{row[0]}_")
+    return False

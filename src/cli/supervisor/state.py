@@ -1,15 +1,21 @@
-"""The state directory: everything one platform keeps between two starts."""
+"""The state directory: what one platform keeps between two starts, its files and its ports."""
 
 import fcntl
+import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import SystemRandom
 from typing import Any
 
-from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object, rotate, write_private
+import typer
+from typer.models import OptionInfo
+
+from cli.console import StartError
 
 _LOG_LIMIT = 10 * 1024 * 1024
 
@@ -140,3 +146,105 @@ class StateDir:
 
     def unpublish(self) -> None:
         self.connection.unlink(missing_ok=True)
+
+
+def write_private(path: Path, value: object) -> None:
+    """Replace a file with JSON, mode 0600, so that a crash leaves the old file or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, empty when there is no file. Raises StartError for other text."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise StartError(f"{path} is damaged: restore it, or start with another --state-dir.")
+    return value
+
+
+def rotate(path: Path, limit: int) -> None:
+    """Move what a log holds to `<name>.1` once it is longer than `limit` bytes.
+
+    The file itself stays: a process that writes to it, opened to append, goes on at its beginning.
+    """
+    # A full disk may have room again the next time.
+    with suppress(OSError):
+        if path.stat().st_size <= limit:
+            return
+        with path.open("r+b") as log, path.with_name(f"{path.name}.1").open("wb") as older:
+            shutil.copyfileobj(log, older)
+            log.truncate(0)
+
+
+def tail(path: Path, lines: int = 15, since: int = 0) -> str:
+    """The last lines of a log from a byte on, for the person who must find out what went wrong."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(since, path.stat().st_size - 16_384))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+LOOPBACK = "127.0.0.1"
+_HIGHEST = 65_535
+_BELOW_EPHEMERAL = range(20_000, 32_768)
+"""No outgoing connection is given one of them: a free one stays free until a server listens."""
+
+
+def port_option(name: str, text: str, envvar: str | None = None) -> OptionInfo:
+    """An option of the command line that takes a port."""
+    option: OptionInfo = typer.Option(name, parser=_port, metavar="PORT", envvar=envvar, help=text)
+    return option
+
+
+def _port(text: str) -> int:
+    if str(text).isdecimal() and int(text) <= _HIGHEST:
+        return int(text)
+    raise typer.BadParameter(f"{text} is no port: a number up to {_HIGHEST}, or 0 for a free one.")
+
+
+def choose_port(
+    requested: int, remembered: int | None, option: str, reserved: Collection[int] = ()
+) -> int:
+    """The port asked for; for 0 the one remembered if it is still free, else a free one.
+
+    A port is never one of the `reserved`, which nobody listens on yet. Raises StartError
+    when the port asked for is taken, or all are.
+    """
+    if requested != 0:
+        if requested not in reserved and _is_free(requested):
+            return requested
+        raise StartError(
+            f"Port {requested} is in use: choose another with {option}, or {option} 0 for any."
+        )
+    if remembered is not None and remembered not in reserved and _is_free(remembered):
+        return remembered
+    for port in SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
+        if port not in reserved and _is_free(port):
+            return port
+    raise StartError(f"No port of {LOOPBACK} is free: choose one with {option}.")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: a port whose last connections are still being closed counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True

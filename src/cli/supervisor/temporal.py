@@ -15,11 +15,10 @@ from typing import Any
 import yaml
 from temporalio.service import ConnectConfig, RPCError, ServiceClient
 
-from cli.supervisor.children import Service
-from cli.supervisor.errors import missing_extra
-from cli.supervisor.ports import LOOPBACK
-from cli.supervisor.state import StateDir
-from runtime.families import SearchAttribute
+from cli.console import missing_extra
+from cli.supervisor.state import LOOPBACK, StateDir
+from cli.supervisor.supervisor import Service
+from runtime.temporal.families import SearchAttribute
 
 _ONE_PARTITION = (
     "matching.numTaskqueueReadPartitions=1",

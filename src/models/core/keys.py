@@ -9,9 +9,9 @@ from pydantic import Field
 from sqlalchemy import Table, select
 
 from models.core.base import Id
-from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
+from runtime.postgresql.statements import lock_name
 
 LONGEST = 63
 

@@ -1,4 +1,4 @@
-"""Keyset pages: lists that stay stable while rows come and go (promise I12).
+"""Keyset pages that stay stable while rows change, with a bound on the bytes of an answer.
 
 A cursor holds the sort values of the last row shown. It is signed together with the list, the
 workspace and the filters it belongs to, so it cannot be altered or carried elsewhere.
@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Select, tuple_
+from sqlalchemy import ColumnElement, Select, Text, case, cast, func, select, tuple_
 
 from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
@@ -161,3 +163,37 @@ def native(value: object) -> object:
     if isinstance(value, dict):
         return datetime.fromisoformat(value["t"]) if "t" in value else uuid.UUID(value["u"])
     return value
+
+
+ANSWER_BUDGET = 8 * 1024 * 1024
+"""Bytes of JSON after which no further row is answered; the first row always is."""
+
+_CARRIED = "carried"
+_TURN = "turn"
+
+
+def within_budget(
+    statement: Select[Any], order: Sequence[ColumnElement[Any]], limit: int, heavy: Sequence[str]
+) -> Select[Any]:
+    """The first rows of a statement, the `heavy` JSON columns null in those past the budget.
+
+    So a reader sees that there are more (`carried`) without their weight.
+    """
+    turn = func.row_number().over(order_by=order).label(_TURN)
+    page = statement.add_columns(turn).order_by(*order).limit(limit).subquery()
+    weights = [func.coalesce(func.octet_length(cast(page.c[name], Text)), 0) for name in heavy]
+    weight = reduce(add, weights)
+    before = func.sum(weight).over(order_by=page.c[_TURN], rows=(None, -1))
+    fits = func.coalesce(before, 0) < ANSWER_BUDGET
+    return select(
+        *(
+            case((fits, column)).label(column.name) if column.name in heavy else column
+            for column in page.c
+        ),
+        fits.label(_CARRIED),
+    ).order_by(page.c[_TURN])
+
+
+def carried_rows(rows: Sequence[Any]) -> list[Any]:
+    """The rows that the budget carries: those before the first that it does not."""
+    return [row for row in rows if getattr(row, _CARRIED)]

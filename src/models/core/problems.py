@@ -1,17 +1,80 @@
-"""Turning the problems of an input, each at its path, into one `ValidationError`."""
+"""Problems of an input, each at its path: one ValidationError, with the nearest known names."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
+import pydantic
 from pydantic import AfterValidator, BaseModel
 from pydantic import ValidationError as ShapeError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 from typing_extensions import TypeAliasType
 
-from models.core.nearest import known as nearest
 from runtime.errors import Detail, ValidationError
+
+MOST_SHOWN = 20
+_MOST_COMPARED = 1_000
+_LONGEST = 64
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+def nearest_known(
+    name: object, names: Iterable[str], labels: Mapping[str, str] | None = None
+) -> str:
+    """`known: amount, title`: at most 20 of the names; `none` where there is none."""
+    near = nearest_first(name, names, labels)
+    named = ", ".join(shown_name(name) for name in near[:MOST_SHOWN])
+    return f"known: {named or 'none'}{', …' if len(near) > MOST_SHOWN else ''}"
+
+
+def nearest_first(
+    name: object, names: Iterable[str], labels: Mapping[str, str] | None = None
+) -> list[str]:
+    """The names, those before that are most like what was asked for, else as they come.
+
+    `labels` has what people call some of the names. Costs little, whatever is asked: a client may
+    ask for many.
+    """
+    target = _folded(name) if isinstance(name, str) else ""
+    labels = labels or {}
+
+    def distance(candidate: str) -> int:
+        label = labels.get(candidate)
+        near = _distance(target, candidate)
+        return near if label is None else min(near, _distance(target, label))
+
+    return sorted(islice(names, _MOST_COMPARED), key=distance)
+
+
+def _distance(target: str, name: str) -> int:
+    other = _folded(name)
+    if not target or target == other:
+        return -_LONGEST * 2
+    if min(len(target), len(other)) > 2 and (target in other or other in target):
+        return -_LONGEST
+    alike = min(_same(target, other) + _same(target[::-1], other[::-1]), len(target), len(other))
+    return -alike if 2 * alike >= len(target) else 0
+
+
+def _same(first: str, second: str) -> int:
+    """The characters that both begin with."""
+    longest = min(len(first), len(second))
+    return next((at for at in range(longest) if first[at] != second[at]), longest)
+
+
+def _folded(text: str) -> str:
+    """The letters and digits of a name, however they are written."""
+    return _NO_LETTER.sub("", text[:_LONGEST].casefold())
+
+
+def shown_name(name: str) -> str:
+    """A name in a message: bounded and printable."""
+    cut = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return "".join(char if char.isprintable() else "?" for char in cut)
+
 
 V = TypeVar("V")
 
@@ -112,7 +175,7 @@ def sentence(problem: ErrorDetails, shape: object = None) -> str:
     if shape is not None and problem["type"] == "extra_forbidden":
         keys = known_keys(shape, problem["loc"])
         if keys:
-            words = f"This key is not known here; {nearest(problem['loc'][-1], keys)}."
+            words = f"This key is not known here; {nearest_known(problem['loc'][-1], keys)}."
     return words or _in_json_words(problem["msg"].removeprefix("Value error, "))
 
 
@@ -157,3 +220,27 @@ def _fields(model: type[BaseModel], key: str) -> list[FieldInfo]:
 def _is_tagged(model: type[BaseModel], tag: str) -> bool:
     fields = model.model_fields.values()
     return any(tag in map(str, get_args(field.annotation)) for field in fields)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_part(model: type[M], value: object, path: str) -> M:
+    """The JSON value at `path` as this model. Raises `ValidationError` with places below it."""
+    try:
+        return model.model_validate_json(to_json(value))
+    except pydantic.ValidationError as error:
+        raise refusal(list(located(error, path, model))) from None
+
+
+@contextmanager
+def problems_within(path: str) -> Iterator[None]:
+    """Lets a command that read a part of a body name places as the whole body has them."""
+    try:
+        yield
+    except ValidationError as error:
+        details = [
+            Detail(f"{path}.{detail.path}" if detail.path else path, detail.message)
+            for detail in error.details
+        ]
+        raise (refusal(details) if details else error) from None

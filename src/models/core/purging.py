@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from runtime.database import UnitOfWork
-from runtime.schema import BELONGS_TO, metadata
+from runtime.postgresql.schema import BELONGS_TO, metadata
 
 MAX_ROWS = 5_000
 """Rows that one call removes or changes."""

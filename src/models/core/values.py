@@ -9,7 +9,11 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from runtime.clock import truncate
 
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
@@ -166,3 +170,21 @@ def same_json(first: object, second: object) -> bool:
     if {type(first), type(second)} == {int, float}:
         return Decimal(repr(first)) == Decimal(repr(second))
     return bool(first == second)
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        return None if value is None else truncate(moment(value))
+    except InvalidValueError as problem:
+        raise ValueError(str(problem)) from problem
+
+
+InputMoment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A date and time with its offset from UTC (RFC 3339)."""
+
+MomentText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""The same as text, which the command reads."""

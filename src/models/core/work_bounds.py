@@ -11,10 +11,10 @@ from sqlalchemy import ColumnElement, func, select
 from models.core.access.rules import Actor, PrincipalType
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import RateLimitedError
-from runtime.families import Family
+from runtime.postgresql.statements import lock_name
+from runtime.temporal.families import Family
 
 RUNNING: Mapping[Family, int] = {
     family: family.bounds.running for family in Family if family.bounds.running is not None

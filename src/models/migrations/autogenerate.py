@@ -24,7 +24,7 @@ from models.migrations.runner import SCRIPTS, configuration
 from models.migrations.throwaway import throwaway_server
 from models.tables import metadata
 from runtime.database import driver_url
-from runtime.schema import table_of
+from runtime.postgresql.schema import table_of
 
 WINGS = (
     "runtime",

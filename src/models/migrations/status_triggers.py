@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.dialects import postgresql
 
 from models.core.lifecycle.commands import WorkTable
-from runtime.schema import listed
+from runtime.postgresql.schema import listed
 
 
 def creating(kind: WorkTable) -> str:

@@ -1,39 +1,85 @@
-"""The client of every HTTP call that leaves the platform."""
+"""The client of every HTTP call that leaves the platform: in turn, hop by hop."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, TypeAlias
+from uuid import UUID
 
+import h11
 import httpcore2
 import httpx2
+from typing_extensions import override
 
-from runtime.addresses import Address
-from runtime.outbound.backend import CheckedBackend
-from runtime.outbound.encoding import first_hop
+from runtime.outbound.connections import (
+    CheckedBackend,
+    Resolver,
+    SystemResolver,
+    permitted_addresses,
+)
 from runtime.outbound.errors import (
     ConnectionFailedError,
+    InvalidRequestError,
+    InvalidResponseError,
+    OutboundError,
+    OutboundTimeoutError,
     ResponseTooLargeError,
     TooManyRedirectsError,
 )
-from runtime.outbound.exchange import (
-    Progress,
-    Sink,
-    check_headers,
-    core_request,
-    failure,
-    read_body,
+from runtime.outbound.messages import (
+    Hop,
+    OutboundRequest,
+    OutboundResponse,
+    check_host,
+    first_hop,
+    next_hop,
 )
-from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.outbound.redirects import Hop, next_hop
-from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
-from runtime.outbound.turns import Turns
-from runtime.outbound.urls import check_host
-from runtime.outbound_policy import OutboundPolicy
+from runtime.outbound_policy import Address, OutboundPolicy
+
+
+@dataclass(slots=True)
+class Caller:
+    """The work in whose name a task calls others.
+
+    `key` is the same whenever the task is done again, and `execution` is whoever would do so.
+    `calls` counts those begun so far; `connection_id` is the connection that they go through.
+    """
+
+    workspace_id: UUID
+    work_id: UUID
+    execution: str
+    key: str
+    connection_id: UUID | None = None
+    calls: int = 0
+
+
+calling: ContextVar[Caller | None] = ContextVar("calling", default=None)
+"""None where calls are nobody's: they have no turns."""
+
+
+def call_through(connection_id: UUID) -> None:
+    """Note that what the task calls from now on goes through a connection."""
+    caller = calling.get()
+    if caller is not None:
+        caller.connection_id = connection_id
+
+
+class Turns(Protocol):
+    """Lets the callers of hosts take turns."""
+
+    def turn(self, host: str) -> AbstractAsyncContextManager[None]:
+        """Wait until the host may be called, and hold a place there in the block."""
+        ...
+
+    async def answered(self, answer: OutboundResponse) -> None:
+        """Heed what an answer asks of all callers; a turn is held meanwhile."""
+        ...
+
 
 KEPT, KEPT_SECONDS = 4, 600.0
 """Connections of HTTP/2 that stay open, and for how long without a call."""
@@ -45,6 +91,10 @@ def _public_tls(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # a pool wri
     return httpx2.create_ssl_context(trust_env=False)
 
 
+Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Takes the chunks of a body."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The reading of an answer: so many bytes of its body, and whether more are a failure."""
@@ -53,6 +103,23 @@ class Reading:
     follows: bool
     cuts: bool
     sink: Sink | None
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of a call: a silent host is told from a slow one only once connected."""
+
+    host: str
+    connected: bool = False
+
+    async def trace(self, event: str, _info: object) -> None:
+        """An httpcore2 trace hook."""
+        if event == "connection.connect_tcp.complete":
+            self.connected = True
+
+    def late(self) -> OutboundError:
+        """The error of a deadline that passed now."""
+        return (OutboundTimeoutError if self.connected else ConnectionFailedError)(self.host)
 
 
 class OutboundClient:
@@ -218,3 +285,102 @@ class OutboundClient:
 
 def _headers(response: httpcore2.Response) -> Mapping[str, str]:
     return dict(httpx2.Headers(response.headers).items())
+
+
+_HEADER_FIELDS_TOO_LARGE = 431
+
+# What framing may add to a body that does not compress.
+_CODING_OVERHEAD = 64 * 1024
+
+
+class CountedStream(httpx2.AsyncByteStream):
+    """A body that counts its bytes on the wire and stops at a cap, before anything is decoded."""
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None], host: str, limit: int) -> None:
+        self._chunks = chunks
+        self._host = host
+        self._limit = limit
+        self.received = 0
+
+    @override
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._chunks) as chunks:
+            async for chunk in chunks:
+                self.received += len(chunk)
+                if self.received > self._limit + _CODING_OVERHEAD:
+                    raise ResponseTooLargeError(self._host, "body", self._limit)
+                yield chunk
+
+
+def core_request(hop: Hop, policy: OutboundPolicy, progress: Progress) -> httpcore2.Request:
+    """The hop as httpcore2 sends it: our headers, framed by httpx2."""
+    # What is beyond ASCII goes as HTTP has always read it (RFC 9110, 5.5).
+    headers = httpx2.Headers(hop.headers, encoding="latin-1")
+    framed = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
+    return httpcore2.Request(
+        hop.method,
+        httpcore2.URL(
+            scheme=hop.url.raw_scheme,
+            host=hop.url.raw_host,
+            port=hop.url.port,
+            target=hop.url.raw_path,
+        ),
+        headers=framed.headers.raw,
+        content=hop.content or b"",
+        extensions={
+            "timeout": {
+                "connect": policy.connect_seconds,
+                "read": policy.read_seconds,
+                "write": policy.read_seconds,
+            },
+            "trace": progress.trace,
+        },
+    )
+
+
+def check_headers(response: httpcore2.Response, host: str, limit: int) -> None:
+    """Raises ResponseTooLargeError when the header block passes `limit` bytes."""
+    if sum(len(name) + len(value) for name, value in response.headers) > limit:
+        raise ResponseTooLargeError(host, "header block", limit)
+
+
+async def read_body(response: httpcore2.Response, host: str, limit: int, sink: Sink) -> int:
+    """Give the decoded body to `sink`, chunk by chunk; the bytes it had on the wire.
+
+    Decoding is bounded: httpx2 inflates at most 1 MiB at a time, and the sum is checked each time.
+    Raises ResponseTooLargeError, InvalidResponseError and httpcore2's errors.
+    """
+    stream = CountedStream(response.aiter_stream(), host, limit)
+    answer = httpx2.Response(response.status, headers=response.headers, stream=stream)
+    size = 0
+    try:
+        async with aclosing(answer.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise ResponseTooLargeError(host, "body", limit)
+                await sink(chunk)
+    except httpx2.DecodingError:
+        raise InvalidResponseError(host) from None
+    return stream.received
+
+
+def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> OutboundError:
+    """Our error for one of httpcore2's; its text stays behind, for it may quote a header."""
+    match error:
+        case httpcore2.ConnectError() | httpcore2.ConnectTimeout():
+            return ConnectionFailedError(progress.host)
+        case httpcore2.TimeoutException():
+            return progress.late()
+        case httpcore2.LocalProtocolError():
+            return InvalidRequestError("The request cannot be sent as HTTP.")
+        case httpcore2.RemoteProtocolError() if _is_header_overflow(error):
+            return ResponseTooLargeError(progress.host, "header block", policy.max_header_bytes)
+        case _:
+            return InvalidResponseError(progress.host)
+
+
+def _is_header_overflow(error: Exception) -> bool:
+    # httpcore2 keeps h11's exception as its only argument, and cuts the chain of causes.
+    causes = [cause for cause in error.args if isinstance(cause, h11.RemoteProtocolError)]
+    return any(cause.error_status_hint == _HEADER_FIELDS_TOO_LARGE for cause in causes)

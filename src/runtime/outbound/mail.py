@@ -15,13 +15,13 @@ from typing import ClassVar
 import aiosmtplib
 
 from runtime.clock import utc_now
+from runtime.configuration.sections import MailServer
+from runtime.outbound.connections import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound.errors import (
     ConnectionFailedError,
     OutboundError,
     OutboundTimeoutError,
 )
-from runtime.outbound.mail_server import MailServer
-from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
 SECONDS = 60.0

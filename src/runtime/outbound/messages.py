@@ -1,19 +1,23 @@
-"""The request a caller describes and the response it gets back."""
+"""The request a caller describes, the hops it becomes, and the response it gets back."""
 
+import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from typing import Any, Literal, NoReturn
+from urllib.parse import urlencode, urlsplit
 
+import httpx2
 from pydantic import JsonValue
 
 from runtime.clock import utc_now
 from runtime.content_types import ContentType, as_text_or_base64
-from runtime.outbound.errors import InvalidBodyError
+from runtime.outbound.errors import InvalidBodyError, InvalidRequestError, InvalidUrlError
+from runtime.outbound_policy import NO_HOST, UNREADABLE, is_host, target_problem, url_problem
 from runtime.strict_json import read_float
 
 MEBIBYTE = 1024 * 1024
@@ -143,3 +147,217 @@ def _finite(text: str) -> int | float:
     if abs(number) == math.inf:
         raise ValueError(text)
     return number
+
+
+AuthScheme = Literal["none", "bearer", "basic", "header"]
+
+
+def authentication(
+    scheme: AuthScheme, credential: str, header_name: str | None = None
+) -> dict[str, str]:
+    """The header with a credential: a token, `user:password` for basic (RFC 7617), or a value."""
+    match scheme:
+        case "none":
+            return {}
+        case "bearer":
+            return {"Authorization": f"Bearer {credential}"}
+        case "basic":
+            encoded = base64.b64encode(credential.encode()).decode()
+            return {"Authorization": f"Basic {encoded}"}
+        case _:
+            assert header_name is not None, "the config names the header"
+            return {header_name: credential}
+
+
+MAX_LENGTH = 8192
+
+
+def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None) -> httpx2.URL:
+    """The URL to call, with `query` merged in and without its fragment. Raises InvalidUrlError."""
+    if len(text) > MAX_LENGTH:
+        raise InvalidUrlError(f"The URL is longer than {MAX_LENGTH} characters.")
+    problem = url_problem(text.strip())
+    if problem is not None:
+        raise InvalidUrlError(problem)
+    try:
+        url = httpx2.URL(text.strip())
+        if query:
+            url = url.copy_merge_params({name: _values(value) for name, value in query.items()})
+    except (httpx2.InvalidURL, UnicodeError):
+        raise InvalidUrlError(UNREADABLE) from None
+    check_url(url)
+    return url.copy_with(fragment=None)
+
+
+def check_host(host: str) -> None:
+    """Refuse what can be no host. Raises InvalidUrlError."""
+    if not is_host(host):
+        raise InvalidUrlError(NO_HOST)
+
+
+def _values(value: str | Sequence[str]) -> str | list[str]:
+    return value if isinstance(value, str) else list(value)
+
+
+def check_url(url: httpx2.URL) -> None:
+    """Refuse what must not be called whatever it resolves to. Raises InvalidUrlError."""
+    problem = target_problem(
+        url.scheme, url.raw_host.decode("ascii"), url.port, has_user=bool(url.userinfo)
+    )
+    if problem is not None:
+        raise InvalidUrlError(problem)
+
+
+def same_origin(url: httpx2.URL, target: httpx2.URL) -> bool:
+    """True when both name the same scheme, host and port."""
+    return _origin(url) == _origin(target)
+
+
+def is_https_upgrade(url: httpx2.URL, target: httpx2.URL) -> bool:
+    """True when `target` is the host of `url` on HTTPS, not HTTP, both on default ports."""
+    return _origin(url) == ("http", url.host, 80) and _origin(target) == ("https", url.host, 443)
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+USER_AGENT = "workspace-platform/0.0.1"
+MAX_HEADER_BYTES = 32 * 1024
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"})
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+# Framing and routing belong to the client: a caller who sets them can smuggle a second request.
+_RESERVED = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One request on the way: where, how, with which headers and body."""
+
+    method: str
+    url: httpx2.URL
+    headers: dict[str, str]
+    content: bytes | None
+
+
+def first_hop(request: OutboundRequest) -> Hop:
+    """The first request to send. Raises InvalidUrlError and InvalidRequestError."""
+    method = request.method.upper()
+    if method not in _METHODS:
+        raise InvalidRequestError(f"The method must be one of {', '.join(sorted(_METHODS))}.")
+    headers = _headers(request)
+    content, content_type = _content(request.body, headers.get("content-type"))
+    if content_type is not None:
+        headers.setdefault("content-type", content_type)
+    headers.setdefault("accept", "*/*")
+    headers.setdefault("accept-encoding", "gzip, deflate")
+    headers.setdefault("user-agent", USER_AGENT)
+    return Hop(method, parse_url(request.url, request.query), headers, content)
+
+
+def _headers(request: OutboundRequest) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        lower = name.lower()
+        if not _TOKEN.fullmatch(lower) or lower in _RESERVED:
+            raise InvalidRequestError(f"The header {name!r} cannot be set.")
+        if not _VALUE.fullmatch(value):
+            raise InvalidRequestError(f"The header {name!r} holds a character HTTP does not allow.")
+        headers[lower] = value.strip()
+    if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
+        raise InvalidRequestError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.")
+    return headers
+
+
+def _content(body: object, declared: str | None) -> tuple[bytes | None, str | None]:
+    if body is None or isinstance(body, bytes):
+        return body, None
+    media_type = (declared or JSON).partition(";")[0].strip().lower()
+    is_json = media_type == JSON or media_type.endswith("+json")
+    try:
+        if isinstance(body, dict) and media_type == FORM:
+            return urlencode(_fields(body), doseq=True).encode(), None
+        if isinstance(body, str) and not is_json:
+            return body.encode(), None
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode(), JSON
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidRequestError(f"The body cannot be written as {media_type}.") from None
+
+
+def _fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a form: nulls are left out, a list is a field that comes several times."""
+    return {name: _field(value) for name, value in body.items() if value is not None}
+
+
+def _field(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return [_field(item) for item in value]
+    if isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+# Another origin gets only headers known to hold no secret: any other may be someone's credential.
+_CARRIED = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "content-encoding",
+        "content-language",
+        "content-type",
+        "idempotency-key",
+        "if-modified-since",
+        "if-none-match",
+        "range",
+        "user-agent",
+    }
+)
+
+
+def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
+    """The request a redirect asks for, or None when the answer is final. Raises InvalidUrlError."""
+    if status not in _REDIRECTS or location is None:
+        return None
+    try:
+        url = hop.url.join(location).copy_with(fragment=None)
+    except (httpx2.InvalidURL, UnicodeError):
+        raise InvalidUrlError(f"{hop.url.host} redirects to a URL that cannot be read.") from None
+    check_url(url)
+    headers = dict(hop.headers)
+    if not (same_origin(hop.url, url) or is_https_upgrade(hop.url, url)):
+        headers = {name: value for name, value in headers.items() if name in _CARRIED}
+    if _becomes_get(hop.method, status):
+        headers = {
+            name: value for name, value in headers.items() if not name.startswith("content-")
+        }
+        return Hop("GET", url, headers, None)
+    return Hop(hop.method, url, headers, hop.content)
+
+
+def _becomes_get(method: str, status: int) -> bool:
+    return (status == 303 and method != "HEAD") or (status in {301, 302} and method == "POST")

@@ -1,15 +1,15 @@
-"""Executes a plan, or a part of one, as the planner decides.
+"""Executes a plan, or a part of one, as the planner decides, within the run's deadline.
 
 A run's workflow and the workflows of its loops' chunks hold one each. It holds ids, kinds and
 outcomes only; every input, output and status lives in PostgreSQL.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.outside_nodes import OUTSIDE_NODES
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.contracts import (
+        LoopProgress,
         NodeCall,
         NodeEnd,
         NodeReply,
@@ -28,19 +29,16 @@ with workflow.unsafe.imports_passed_through():
     )
     from activities.endings import CLOSED
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
-    from models.automation.automations.rules.planner.costs import costs_of
-    from models.automation.automations.rules.planner.plan import Plan, PlanNode
-    from models.automation.automations.rules.planner.plan_state import PlanState
+    from models.automation.automations.rules.planner.plan import Plan, PlanNode, costs_of
+    from models.automation.automations.rules.planner.planner import PlanState
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from runtime.families import Queue
-    from runtime.memos import ATTRIBUTES
-    from workflows.automation_runs.deadline import RunEnded
-    from workflows.automation_runs.loop_steps import LoopSteps
-    from workflows.automation_runs.node_table import NodeTable
+    from runtime.temporal.families import ATTRIBUTES_IN_MEMO, Queue
+    from workflows.automation_runs.loops import LoopSteps
     from workflows.automation_runs.waits import Waits
-    from workflows.outside_calls import call_outside
+    from workflows.calls import call_outside, summary_of, transact
+    from workflows.marks import MARKS
     from workflows.policies import HEARTBEAT_TIMEOUT, node_retry
-    from workflows.transactions import summary_of, transact
+
 
 MAX_PENDING = 1_000
 """Activities and children of one execution at a time; Temporal refuses more than 2,000."""
@@ -115,7 +113,7 @@ class GraphExecution:
     def _show(self, attributes: dict[str, str] | None) -> None:
         """Write the run's attributes into the memo, unless this executes a part of a run alone."""
         if attributes and attributes != self._attributes and not self._place.part:
-            workflow.upsert_memo({ATTRIBUTES: attributes})
+            workflow.upsert_memo({ATTRIBUTES_IN_MEMO: attributes})
             self._attributes = attributes
 
     async def advance(self) -> None:
@@ -272,3 +270,107 @@ class GraphExecution:
 def _code_of(error: ActivityError) -> str | None:
     """The name our activities give a failure; None for one that is no word of ours."""
     return error.cause.type if isinstance(error.cause, ApplicationError) else None
+
+
+_FAILED = frozenset({NodeState.FAILED, NodeState.ABORTED})
+
+
+class NodeTable:
+    """One line per node: its state; how far a loop is; in iterations, how many are in each state.
+
+    Nodes not reached yet are not shown.
+    """
+
+    def __init__(self, plan: Plan, scope_key: str = "") -> None:
+        self._nodes = plan.nodes_by_id()
+        self._scope_key = scope_key
+        self._states: dict[str, tuple[str, int]] = {}
+        self._inside: dict[str, dict[str, int]] = {}
+        """Of nodes in iterations: how many ended how, and how many are open."""
+        self._progress: dict[str, str] = {}
+        self._parked: set[NodeRef] = set()
+
+    def end(self, end: NodeEnd) -> None:
+        if end.iterations is not None:
+            return
+        state = "failed" if end.reply.state in _FAILED else "succeeded"
+        self._parked.discard(end.ref)
+        if end.scope_key == self._scope_key:
+            self._states[end.node_id] = (state, end.reply.attempt)
+        else:
+            counts = self._inside.setdefault(end.node_id, {})
+            counts[state] = counts.get(state, 0) + 1
+
+    def park(self, ref: NodeRef) -> None:
+        self._parked.add(ref)
+
+    def unpark(self, ref: NodeRef) -> None:
+        self._parked.discard(ref)
+
+    def follow(self, plan_state: PlanState, loops: Iterable[LoopProgress] = ()) -> None:
+        """Show what the plan state says of the other nodes, and the progress of loops."""
+        active = plan_state.active
+        self._parked.intersection_update(active)
+        for counts in self._inside.values():
+            counts.update(running=0, waiting=0)
+        for ref in active:
+            self._show_open(ref, plan_state)
+        going = {ref.node_id for ref in active if ref.scope_key == self._scope_key}
+        for ref in plan_state.skipped:
+            self._states[ref.node_id] = ("skipped", 0)
+        for node_id, (state, attempt) in self._states.items():
+            if state in {"running", "waiting"} and node_id not in going:
+                self._states[node_id] = ("cancelled", attempt)
+        for loop in loops:
+            if loop.scope_key == self._scope_key:
+                self._progress[loop.node_id] = _share(loop.ended, loop.count)
+
+    def _show_open(self, ref: NodeRef, plan_state: PlanState) -> None:
+        state = "waiting" if ref in self._parked else "running"
+        if ref.scope_key != self._scope_key:
+            counts = self._inside.setdefault(ref.node_id, {})
+            counts[state] = counts.get(state, 0) + 1
+            return
+        self._states[ref.node_id] = (state, 1)
+        loop = plan_state.iterations(ref)
+        if loop is not None:
+            self._progress[ref.node_id] = _share(loop.ended, None if loop.more else loop.count)
+
+    def markdown(self) -> str:
+        """A table with one line per node, in the order they were reached."""
+        lines = ["| Node | Kind | State | Attempt |", "|---|---|---|---|"]
+        for node_id, (state, attempt) in self._states.items():
+            shown = f"{MARKS[state]} {state} {self._progress.get(node_id, '')}".rstrip()
+            lines.append(f"| {self._named(node_id)} | {shown} | {attempt or '-'} |")
+        for node_id, counts in self._inside.items():
+            shown = " · ".join(f"{MARKS[state]} {counts[state]}" for state in MARKS
+                               if counts.get(state))  # fmt: skip
+            lines.append(f"| {self._named(node_id)} | {shown} | - |")
+        return "\n".join(lines)
+
+    def _named(self, node_id: str) -> str:
+        node = self._nodes[node_id]
+        label = " ".join((node.label or node.id).split()).replace("|", "\\|")
+        return f"{label} | {node.kind}"
+
+
+def _share(ended: int, count: int | None) -> str:
+    """The progress of a loop; the count of a repeat is not known."""
+    return str(ended) if count is None else f"{ended}/{count}"
+
+
+ALLOWANCE = 1.0001
+"""Factor on the limit: a wait as long as the limit ends before the deadline does."""
+
+
+class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended
+    """The run's row is closed, so its workflow has nothing left to do."""
+
+    retryable = False
+
+
+async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
+    """Close the run when it has lasted so long since it began. Raises RunEnded then."""
+    left = limit_seconds * ALLOWANCE - (workflow.time() - began)
+    await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Deadline of the run")
+    raise RunEnded(await transact(AutomationRunActivities.expire, run_id))

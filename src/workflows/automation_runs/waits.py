@@ -24,9 +24,8 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.graph.kinds import MAX_REMINDERS, NodeKind
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from workflows.called_runs import Attempts, run_called
+    from workflows.calls import Attempts, run_called, summary_of, transact
     from workflows.policies import node_retry
-    from workflows.transactions import summary_of, transact
 
 Parked = Callable[[bool], None]
 """Called with whether the node waits for something outside of the workflow."""

@@ -3,7 +3,7 @@
 import pytest
 
 from activities.automation_runs.nodes.invocation import check_named
-from models.automation.automation_runs.errors import NodeError
+from models.automation.automation_runs.rules import NodeError
 
 ID = "00000000-0000-7000-8000-000000000001"
 BINDING = {"type": "trigger", "value": "id"}

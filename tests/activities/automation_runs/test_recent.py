@@ -1,6 +1,6 @@
 """What a process keeps is bounded by its size, however many runs are open."""
 
-from activities.automation_runs.memory_cache import ENTRY_BYTES, LruCache
+from activities.automation_runs.runs import ENTRY_BYTES, LruCache
 
 TEXT = "x" * 998
 SIZE = ENTRY_BYTES + 1_000

@@ -5,14 +5,14 @@ import traceback
 
 import pytest
 
-from activities.automation_runs.nodes.failures import failure_of
-from activities.automation_runs.nodes.secrecy import (
+from activities.automation_runs.nodes.effects import (
     UNSAID,
     credentials,
     discreet,
     without_credentials,
 )
-from models.automation.automation_runs.errors import NodeError
+from activities.automation_runs.nodes.invocation import failure_of
+from models.automation.automation_runs.rules import NodeError
 from runtime.errors import ValidationError
 from runtime.redaction import Redaction
 

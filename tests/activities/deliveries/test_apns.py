@@ -12,12 +12,11 @@ import pytest_asyncio
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from activities.deliveries.push.apns import Apns
-from activities.deliveries.push.messages import Push
-from models.messages.push_devices.rules import PushProvider
+from activities.deliveries.push import Apns, Push
+from models.messages.push_devices import PushProvider
+from runtime.configuration.push_keys import ApnsKey
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.push_keys import ApnsKey
 from tests.support.http2_endpoint import http2_endpoint
 
 KEY = ECKey.generate_key("P-256")

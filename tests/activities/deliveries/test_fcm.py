@@ -12,12 +12,11 @@ import pytest_asyncio
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from activities.deliveries.push.fcm import Fcm
-from activities.deliveries.push.messages import Push
-from models.messages.push_devices.rules import PushProvider
+from activities.deliveries.push import Fcm, Push
+from models.messages.push_devices import PushProvider
+from runtime.configuration.push_keys import FcmAccount
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.push_keys import FcmAccount
 from tests.support.endpoint import Endpoint, Serve, reply
 
 KEY = RSAKey.generate_key(2048, {"kid": "k1"})

@@ -10,17 +10,16 @@ import pytest_asyncio
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from activities.deliveries.push.messages import Push, shown
-from activities.deliveries.push.web_push import Subscription, WebPush, encrypted
+from activities.deliveries.push import Push, Subscription, WebPush, encrypted, push_content
 from models.messages.deliveries.rules import Answer
 from models.messages.notifications.tables import Notification
-from models.messages.push_devices.rules import PushProvider
+from models.messages.push_devices import PushProvider
 from runtime import base64url
 from runtime.clock import utc_now
+from runtime.configuration.push_keys import VapidKey
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundBlockedError
 from runtime.outbound_policy import OutboundPolicy
-from runtime.push_keys import VapidKey
 from tests.support.browsers import VAPID, Browser
 from tests.support.endpoint import Serve, reply
 
@@ -139,7 +138,7 @@ def test_a_push_says_no_more_than_providers_take() -> None:
         data={},
         created_at=utc_now(),
     )
-    title, body, data = shown(notification)
+    title, body, data = push_content(notification)
     assert title.endswith("ü…")
     assert len(title.encode()) <= 400
     assert len(body) < 2_000

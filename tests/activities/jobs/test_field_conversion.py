@@ -8,22 +8,21 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, text
 
-from activities.jobs.field_conversion import FieldConversion
-from activities.jobs.field_removal import FieldRemoval
+from activities.jobs.records import FieldConversion, FieldRemoval
 from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.databases.commands import conversion_staging
+from models.data.databases import field_conversion
 from models.data.databases.tables import conversion_value
-from models.data.fields.locks import own_schema, share_schema
+from models.data.fields.commands import own_schema, share_schema
 from models.data.fields.tables import removed_field
-from models.data.records.commands import stored_values
-from models.data.records.commands.records import create_record, update_record
+from models.data.records import bulk
+from models.data.records.commands import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record
 from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -80,7 +79,7 @@ class Things:
 
     async def accept(self, monkeypatch: pytest.MonkeyPatch, **body: Any) -> str:
         """Ask for a conversion without waiting for it; gives the job's id."""
-        monkeypatch.setattr("api.routers.data.fields.SECONDS", 0)
+        monkeypatch.setattr("api.routers.data.databases.CONVERSION_SECONDS", 0)
         headers = {"Idempotency-Key": uuid4().hex}
         answer = await self.client.post(f"{self.path}/convert", json=body, headers=headers)
         assert (answer.status_code, answer.json()["error"]) == (409, "in_progress"), answer.text
@@ -147,9 +146,9 @@ async def test_a_preview_shows_the_options_that_would_be(client: Client, space: 
 async def test_nothing_is_seen_until_all_is_converted(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_staging, "CHUNK", 2)
-    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 2)
-    monkeypatch.setattr(conversion_staging, "APPLY_BATCH", 2)
+    monkeypatch.setattr(field_conversion, "CHUNK", 2)
+    monkeypatch.setattr("models.data.databases.field_conversion.CHUNK", 2)
+    monkeypatch.setattr(field_conversion, "APPLY_BATCH", 2)
     values = [str(number) for number in range(5)] + ["x", None]
     things = await Things.of(client, space, values, field={**TEXT, "defaultValue": "7"})
     values[-1] = "7"
@@ -170,8 +169,8 @@ async def test_nothing_is_seen_until_all_is_converted(
 async def test_writers_meanwhile_are_heard(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_staging, "CHUNK", 3)
-    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 3)
+    monkeypatch.setattr(field_conversion, "CHUNK", 3)
+    monkeypatch.setattr("models.data.databases.field_conversion.CHUNK", 3)
     things = await Things.of(client, space, ["1", "2", "3", "4"])
     job_id = await things.accept(monkeypatch, kind="number")
     while not (await things.job(job_id)).progress.get("read"):
@@ -208,7 +207,7 @@ async def test_writers_do_not_wait_long_for_the_last_step(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     things = await Things.of(client, space, ["1"])
-    monkeypatch.setattr("models.data.fields.locks.WAIT", "50ms")
+    monkeypatch.setattr("models.data.fields.commands.LOCK_WAIT", "50ms")
     records = f"/v1/databases/{things.made['id']}/records"
     async with space.database.transaction() as work:
         await own_schema(work, Id(things.made["id"]))
@@ -281,8 +280,8 @@ async def test_records_in_the_trash_are_converted_and_not_counted(
 async def test_options_grow_by_what_writers_bring_meanwhile(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_staging, "CHUNK", 1)
-    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 1)
+    monkeypatch.setattr(field_conversion, "CHUNK", 1)
+    monkeypatch.setattr("models.data.databases.field_conversion.CHUNK", 1)
     things = await Things.of(client, space, ["Red", "Blue"], field={**TEXT, "defaultValue": "red"})
     job_id = await things.accept(monkeypatch, kind="multi_select")
     while not (await things.job(job_id)).progress.get("read"):
@@ -329,7 +328,7 @@ async def test_a_last_step_that_fails_leaves_nothing(
         raise RuntimeError("between the values and their end")
 
     with monkeypatch.context() as patched:
-        patched.setattr("models.data.databases.commands.conversion.recompute_dependents", broken)
+        patched.setattr("models.data.databases.field_conversion.recompute_dependents", broken)
         with pytest.raises(RuntimeError):
             await things.jobs.advance_job(job_id)
     assert (await things.field(), await things.values()) == (before, ["1", "2"])
@@ -350,7 +349,7 @@ async def test_one_conversion_at_a_time(
 async def test_a_repeated_request_has_the_first_outcome(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.routers.data.fields.SECONDS", 0)
+    monkeypatch.setattr("api.routers.data.databases.CONVERSION_SECONDS", 0)
     things = await Things.of(client, space, ["1", "x"])
     headers = {"Idempotency-Key": uuid4().hex}
 
@@ -439,7 +438,7 @@ async def test_readers_preview_nothing(client: Client, space: Space) -> None:
 async def test_values_of_a_removed_field_go_chunk_by_chunk(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_RECORDS", 2)
+    monkeypatch.setattr(bulk, "MAX_RECORDS", 2)
     things = await Things.of(client, space, ["a"] * 5)
     assert (await client.delete(things.path)).status_code == 200
     async with space.database.transaction() as work:

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from activities.language_model.asking import LanguageModel, found_object
-from models.workspace.model_settings.queries import Endpoint
+from models.workspace.model_settings import Endpoint
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from tests.support.endpoint import Script, Serve, never, reply

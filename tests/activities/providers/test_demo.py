@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from activities.providers.adapter import Listing, ProblemKind, ProviderAccess, ProviderProblem
-from activities.providers.demo.adapter import DemoAdapter
+from activities.providers.demo import DemoAdapter
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 

@@ -6,8 +6,8 @@ import pytest
 
 from activities.providers import documents
 from activities.providers.adapter import ProviderProblem
-from activities.providers.xml_records import MAX_TOKEN, XmlRecords
-from runtime.bounded_processes import BoundedProcesses
+from activities.providers.listings import MAX_TOKEN, XmlRecords
+from runtime.processes.bounded_processes import BoundedProcesses
 
 
 @pytest.mark.long

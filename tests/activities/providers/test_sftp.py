@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from activities.providers.adapter import Listing, ProblemKind, ProviderAccess, ProviderProblem
 from activities.providers.sftp import SftpAdapter
-from models.sources.connections.configs import SftpConnection
+from models.sources.connections.providers import SftpConnection
 from runtime.outbound.client import OutboundClient
 from tests.support.provider_asking import access, listed_ids, named, problem_of
 

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from activities.authorizations.token_endpoint import TokenEndpoint, UnansweredError
+from activities.authorizations import TokenEndpoint, UnansweredError
 from models.sources.authorizations.rules import REFRESH_TOKEN, oauth_client
 from models.sources.connections.providers import ProviderName
+from runtime.configuration.sections import ProviderSettings
 from runtime.outbound.client import OutboundClient
-from runtime.provider_settings import ProviderSettings
 from tests.support.endpoint import Serve, reply
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from activities.sources.reading import reading
 from activities.sources.reading_process import Fill
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
-from models.sources.data_source_runs.commands.staging import ReadBatch
-from models.sources.tabular.rules.lines import StagedLines
+from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.sources.data_source_runs.staging import ReadBatch
+from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from runtime.ids import new_id
 

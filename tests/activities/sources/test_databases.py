@@ -9,13 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from activities.sources.databases.asking import fetch_rows
-from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery
+from activities.sources.fetchers import fetch_rows
 from models.sources.connections.providers import ProviderName
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
-from runtime.addresses import Address, parse_address
 from runtime.outbound.client import OutboundClient
-from runtime.outbound_policy import OutboundPolicy
+from runtime.outbound_policy import Address, OutboundPolicy, parse_address
 from tests.support.foreign_databases import (
     PASSWORD,
     READER,

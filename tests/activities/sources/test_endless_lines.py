@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from activities.sources.fetching import HttpSource, fetch_first_page
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.options import TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient

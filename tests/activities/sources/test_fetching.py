@@ -13,9 +13,8 @@ import pytest
 from activities.sources import fetching, requests
 from activities.sources.fetching import Fetched, HttpSource, fetch_pages
 from activities.sources.readers.opening import open_table
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.configs import read_options
-from models.sources.tabular.rules.options import TableFormat
+from models.sources.data_sources.rules import DataSourceKind
+from models.sources.tabular.rules.options import TableFormat, read_options
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from tests.support.endpoint import Answer, Endpoint, Serve, never, reply

@@ -14,8 +14,8 @@ import pytest
 from psycopg import sql
 from pydantic import ValidationError
 
-from cli.supervisor.privileges import service_account
-from models.sources.data_sources.rules.databases import SqlConfig
+from cli.supervisor.postgres import service_account
+from models.sources.data_sources.rules import SqlConfig
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.outbound.client import OutboundClient
 from tests.activities.sources.test_databases import Ask

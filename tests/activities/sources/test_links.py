@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.sources.links import linked
+from activities.sources.requests import linked
 
 BASE = "https://api.example.com/v1/orders?page=1"
 

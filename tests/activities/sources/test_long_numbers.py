@@ -15,18 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from activities.sources.databases.query import DatabaseAddress, DatabaseQuery, write_rows
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery, write_rows
 from activities.sources.readers.opening import open_table
 from models.core.values import InvalidValueError, exact_number
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.sources.connections.providers import ProviderName
 from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import MappedColumn, RowConversion, StagedLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.row_conversion import MappedColumn, RowConversion
 from tests.support.exploring import examples
 from tests.support.workbooks import SHEET, number, packed, sheet, text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Table
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions

@@ -15,13 +15,11 @@ from pydantic_core import from_json
 from activities.data_source_runs.columns import mapping_of
 from activities.sources.readers.opening import open_table
 from activities.sources.reading import reading
-from activities.sources.reading_process import Check, Fill, _answers
-from activities.sources.table_descriptions import PROFILED, Describe
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import FieldKind
-from models.sources.data_source_runs.commands.targets import fields_of
+from activities.sources.reading_process import PROFILED, Check, Describe, Fill, _answers
+from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
+from models.sources.data_source_runs.targets import fields_of
+from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS

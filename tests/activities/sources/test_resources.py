@@ -6,10 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from activities.sources.fetchers import Access, Fetchers, Wanted
+from activities.sources.fetchers import Access, FetchedResource, Fetchers, Wanted, WantedResource
 from activities.sources.fetching import Fetched
-from activities.sources.resources import FetchedResource, WantedResource
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.options import TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing

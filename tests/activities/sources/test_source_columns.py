@@ -24,23 +24,23 @@ from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.sources.fetchers import Fetchers
 from activities.sources.fetching import Fetched
 from models.core.base import Id
-from models.data.databases.commands.databases import create_database
-from models.data.databases.commands.fields import create_field
+from models.data.databases.commands import create_database
+from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.shapes import CreateField
 from models.data.records.tables import record
 from models.messages.notifications.tables import notification
 from models.messages.workspace_events.tables import workspace_event
-from models.sources.data_source_runs.commands import staging
-from models.sources.data_source_runs.commands.acceptance import accept_refresh
-from models.sources.data_source_runs.commands.imports import Renewed, accept_import
-from models.sources.data_source_runs.commands.reversal import revert_run
+from models.sources.data_source_runs import staging
+from models.sources.data_source_runs.acceptance import accept_refresh
+from models.sources.data_source_runs.imports import Renewed, accept_import
 from models.sources.data_source_runs.queries import get_run, shown_of
+from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, ImportSpreadsheet
 from models.sources.data_source_runs.tables import source_columns
 from models.sources.data_sources.commands import create_data_source, update_data_source
-from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
+from models.sources.data_sources.queries import CreateDataSource, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from models.sources.tabular.rules.options import TableFormat
 from runtime.crypto import KeyRing

@@ -14,8 +14,8 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
-from activities.sources.readers.workbook_head import is_currency, is_percent
-from models.data.fields.rules.kinds import FieldKind
+from activities.sources.readers.workbook_xml import is_currency, is_percent
+from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select
 
-from api.routers.automation import action_runs
+from api.routers.automation import actions
 from models.automation.action_runs.tables import action_run
 from models.core.access.rules import Role, Scope
 from tests.support.acting import acting
@@ -60,7 +60,7 @@ async def test_a_run_is_answered_with_its_end(client: Client, space: Space) -> N
 async def test_a_run_that_takes_long_is_answered_as_it_stands(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(action_runs, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(actions, "WAIT_SECONDS", 0.3)
     path = await create(client, space)
     began = time.monotonic()
     run = read(await client.post(f"{path}/run", json={}))
@@ -72,7 +72,7 @@ async def test_a_run_that_takes_long_is_answered_as_it_stands(
 async def test_who_does_not_wait_is_answered_at_once(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(action_runs, "WAIT_SECONDS", 10 * ENOUGH)
+    monkeypatch.setattr(actions, "WAIT_SECONDS", 10 * ENOUGH)
     path = await create(client, space)
     async with asyncio.timeout(ENOUGH):
         assert (await start(client, path))["status"] == "started"

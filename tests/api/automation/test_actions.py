@@ -6,8 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, select
 
-from models.automation.actions.rules.configs import MAX_STEPS, ActionKind
-from models.automation.actions.rules.problems import checked_config, named_ids
+from models.automation.actions.rules import MAX_STEPS, ActionKind, checked_config, named_ids
 from models.automation.actions.tables import action
 from models.core.access.rules import Role, Scope
 from runtime.errors import ValidationError

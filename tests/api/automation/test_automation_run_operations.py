@@ -9,9 +9,8 @@ from sqlalchemy import insert, select, update
 
 from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.core.access.rules import Role
-from runtime.clock import utc_now
+from runtime.clock import utc_now, wire_timestamp
 from runtime.derived_ids import derived_id
-from runtime.timestamps import wire_timestamp
 from tests.support.automations import create, path_of, publish, read, refusal, row_counts
 from tests.support.client import Client
 from tests.support.spaces import Space

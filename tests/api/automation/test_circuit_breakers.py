@@ -8,11 +8,10 @@ from sqlalchemy import func, select, update
 
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.circuit_breakers.tables import circuit_breaker
-from models.automation.circuit_breakers.trials import advance
+from models.automation.circuit_breakers import advance_breaker, circuit_breaker
 from models.messages.notifications.tables import notification
 from models.messages.workspace_events.tables import workspace_event
-from runtime import outbox
+from runtime.temporal import outbox
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
 from tests.support.pauses import released, resting, started
@@ -59,7 +58,7 @@ async def advanced(space: Space) -> None:
     more = True
     while more:
         async with space.database.transaction() as work:
-            more = await advance(work)
+            more = await advance_breaker(work)
 
 
 async def opened(client: Client, space: Space) -> Json:

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import insert, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
+from models.automation.automation_runs.filters import NEWEST_FIRST, RunFilter, newest
 from models.automation.automation_runs.queries import runs_of, workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Level
 from runtime.clock import utc_now

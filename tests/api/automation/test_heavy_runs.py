@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.core.answer_budget import BUDGET
+from models.core.pagination import ANSWER_BUDGET
 from runtime.clock import utc_now
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
@@ -66,7 +66,7 @@ async def test_a_run_with_heavy_outputs_is_answered_in_part(client: Client, spac
     await with_heavy_nodes(space, run_id)
     answer = await client.get(f"{path_of(made)}/runs/{run_id}")
     shown = read(answer)
-    assert len(answer.content) < BUDGET + 2 * MEBIBYTE
+    assert len(answer.content) < ANSWER_BUDGET + 2 * MEBIBYTE
     assert [one["nodeId"] for one in shown["nodeRuns"]] == [f"n{number:02}" for number in range(9)]
     assert all(one["output"] == HEAVY for one in shown["nodeRuns"])
     assert shown["metadata"]["trimmed"] is True
@@ -112,7 +112,7 @@ async def test_pages_of_heavy_runs_end_early_and_lose_none(client: Client, space
 async def test_one_row_beyond_the_budget_is_answered(client: Client, space: Space) -> None:
     made = await publish(client, space)
     run_id = (await run(client, made))["id"]
-    huge = {"text": "x" * (BUDGET + 1)}
+    huge = {"text": "x" * (ANSWER_BUDGET + 1)}
     await with_heavy_nodes(space, run_id, output=huge)
     pages = await every_page(client, f"{path_of(made)}/runs/{run_id}/node-runs", "nodeRuns")
     assert [len(page) for page in pages] == [1] * MANY
@@ -124,7 +124,7 @@ async def every_page(client: Client, path: str, noun: str) -> list[list[Json]]:
     pages: list[list[Json]] = []
     while True:
         answer = await client.get(path, params=query)
-        assert len(answer.content) < 2 * BUDGET
+        assert len(answer.content) < 2 * ANSWER_BUDGET
         shown = read(answer)
         pages.append(shown[noun])
         if shown["cursor"] is None:

@@ -8,8 +8,8 @@ from sqlalchemy import select, update
 
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_operations import execution
-from runtime import outbox
 from runtime.clock import utc_now
+from runtime.temporal import outbox
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
 from tests.support.pauses import attend_once, released, resting, started

@@ -12,7 +12,7 @@ from tests.support.spaces import Space
 from tests.support.written_runs import insert_run, node
 
 Json = dict[str, Any]
-EXECUTED = "models.automation.automation_runs.executed_nodes"
+EXECUTED = "models.automation.automation_runs.history"
 
 
 class TwoRuns(NamedTuple):

@@ -9,18 +9,18 @@ from sqlalchemy import func, insert, select, update
 from temporalio.testing import ActivityEnvironment
 
 from activities.endings import CLOSED
-from activities.run_operations.transactions import RunOperationActivities
+from activities.run_operations import RunOperationActivities
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_operations import execution, previews, selection
+from models.automation.run_operations import commands, execution, selection
 from models.automation.run_operations.execution import Advance
-from models.automation.run_operations.shapes import PreviewRunOperation
+from models.automation.run_operations.queries import PreviewRunOperation
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import Role
-from runtime import outbox
 from runtime.clock import utc_now
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError
-from runtime.families import Family
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 from tests.support.automations import path_of, publish, read, refusal
 from tests.support.client import Client
 from tests.support.run_operations import carry_out, step
@@ -377,7 +377,7 @@ async def test_runs_are_selected_by_all_that_a_list_filters_by(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "SELECTED_AT_ONCE", 2)
-    monkeypatch.setattr(previews, "MOST_SEARCHED", 2)
+    monkeypatch.setattr(commands, "MOST_SEARCHED", 2)
     made = await publish(client, space)
     orders = ("A-1", "b-2", "a-3", "c-4", "A-5")
     run_ids = [await run(client, made, triggerPayload={"order": order}) for order in orders]
@@ -480,11 +480,11 @@ async def test_a_preview_says_when_there_are_more_than_it_counts(
     await run(client, made)
     body = PreviewRunOperation.model_validate_json('{"action": "cancel", "filter": {}}')
     async with space.database.transaction() as work:
-        shown = await previews.preview(work, space.actor, body, counted=2, examined=1)
+        shown = await commands.preview_operation(work, space.actor, body, counted=2, examined=1)
     assert (shown.total, shown.more, shown.fitting, shown.examined) == (2, True, 1, 1)
     body = PreviewRunOperation.model_validate_json('{"action": "retry", "filter": {}}')
     async with space.database.transaction() as work:
-        shown = await previews.preview(work, space.actor, body, counted=2, examined=3)
+        shown = await commands.preview_operation(work, space.actor, body, counted=2, examined=3)
     assert (shown.total, shown.more, shown.fitting, shown.examined) == (2, True, 2, 3)
 
 

@@ -17,19 +17,18 @@ from fastapi.sse import format_sse_event
 from sqlalchemy import func, select, update
 
 from api import run_events
-from api.kernel import event_streams
-from api.kernel.event_streams import Streams
+from api.realtime import event_streams
+from api.realtime.event_streams import Streams
+from models.automation import run_overviews
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_overviews import queries
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Role, Scope
-from models.workspace.system.commands import beat, leave
-from models.workspace.system.tables import worker_process
+from models.workspace.system import beat, leave, worker_process
 from runtime.database import UnitOfWork
-from runtime.families import Queue
 from runtime.ids import new_id
+from runtime.temporal.families import Queue
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
 from tests.support.lost_worker import lost_worker
@@ -317,7 +316,7 @@ async def test_a_page_that_is_closed_cuts_no_read_off(
 ) -> None:
     run = await started(client, space)
     workspace_id, run_id = space.actor.workspace_id, uuid.UUID(run["id"])
-    state, begun, read_whole = queries.state, asyncio.Event(), asyncio.Event()
+    state, begun, read_whole = run_overviews.state, asyncio.Event(), asyncio.Event()
 
     async def slow(work: UnitOfWork, *arguments: Any) -> Any:
         begun.set()
@@ -331,7 +330,7 @@ async def test_a_page_that_is_closed_cuts_no_read_off(
         async for _ in run_events.run_events(app.state.services, followed):
             pass
 
-    monkeypatch.setattr(queries, "state", slow)
+    monkeypatch.setattr(run_overviews, "state", slow)
     async with anyio.create_task_group() as page:
         page.start_soon(watch)
         await begun.wait()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.timestamps import wire_timestamp
+from runtime.clock import wire_timestamp
 from tests.support.ageing import make_automation
 from tests.support.automations import read, refusal
 from tests.support.client import Client
@@ -14,7 +14,7 @@ from tests.support.spaces import Space
 from tests.support.written_runs import BEGIN, insert_run, node
 
 Json = dict[str, Any]
-LOOKED_THROUGH = "models.automation.automation_runs.run_search.LOOKED_THROUGH"
+LOOKED_THROUGH = "models.automation.automation_runs.filters.LOOKED_THROUGH"
 
 
 async def found(client: Client, path: str, limit: int = 100, **query: str) -> list[str]:
@@ -160,7 +160,7 @@ async def test_a_search_that_takes_too_long_is_given_up_with_advice(
     # Compressed it is small, and each run is read whole.
     for number in range(8):
         await insert_run(space, version, number, trigger_payload={"text": "x" * 3_000_000})
-    monkeypatch.setattr("models.automation.automation_runs.run_search.TIME", "5ms")
+    monkeypatch.setattr("models.automation.automation_runs.filters.SEARCH_TIME", "5ms")
     path = f"{space.path}/automation-runs"
     answer = await client.get(path, params={"text": "nowhere"})
     assert refusal(answer) == (400, "validation_error")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from models.automation.secrets import commands
-from models.automation.secrets.queries import secret_values
+from models.automation.secrets import store
+from models.automation.secrets.store import secret_values
 from models.automation.secrets.tables import workspace_secret
 from models.core.access.rules import Role, Scope
 from runtime.crypto import UnreadableError
@@ -103,7 +103,7 @@ async def test_secrets_are_listed_by_name_in_pages(client: Client, space: Space)
 async def test_two_at_once_do_not_exceed_the_limit(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "MAX_SECRETS", 3)
+    monkeypatch.setattr(store, "MAX_SECRETS", 3)
     paths = [f"{space.path}/secrets/s{number}" for number in range(12)]
     answers = await asyncio.gather(*(client.put(path, json={"value": "x"}) for path in paths))
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [409] * 9

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from models.automation.actions.bundle import ACTIONS
-from models.automation.automations.bundle import VERSIONS
+from models.automation.actions.commands import ACTIONS
+from models.automation.automations.import_export import VERSIONS
 from models.core.access.rules import Role, Scope
-from models.core.credentials import HIDDEN
+from models.core.http_requests import HIDDEN
 from tests.support.client import Client
 from tests.support.items import Json, read, refused
 from tests.support.spaces import Space

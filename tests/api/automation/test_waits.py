@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from models.automation.waits.resume_urls import Address, resume_path
+from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role, Scope
-from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.outbox import Intent
+from runtime.temporal import outbox
+from runtime.temporal.outbox import Intent
 from tests.support.automations import read, refusal, row_counts
 from tests.support.client import Client
 from tests.support.parked import approval, run_of
@@ -157,14 +157,14 @@ async def test_the_first_that_comes_early_counts(client: Client, space: Space) -
     read(await client.post(resume, json={"data": {"x": 1}}))
     assert refusal(await client.post(resume, json={"data": {"x": 2}})) == (409, "conflict")
     read(await client.post(resume, json={"data": {"x": 1}}))
-    url = resume_path(space.keys, Address(uuid.UUID(path.rpartition("/")[2]), "hear"))
+    url = resume_path(space.keys, NodeAddress(uuid.UUID(path.rpartition("/")[2]), "hear"))
     anybody = client.with_token(None)
     assert refusal(await anybody.post(url, json={"x": 2})) == (409, "conflict")
 
 
 async def test_one_of_many_urls_called_early_at_once_counts(client: Client, space: Space) -> None:
     path = await run_of(client, space, EVENT, park=False)
-    url = resume_path(space.keys, Address(uuid.UUID(path.rpartition("/")[2]), "hear"))
+    url = resume_path(space.keys, NodeAddress(uuid.UUID(path.rpartition("/")[2]), "hear"))
     anybody = client.with_token(None)
     answers = await asyncio.gather(*(anybody.post(url, json={"n": n}) for n in range(10)))
     assert sorted(answer.status_code for answer in answers) == [200, *[409] * 9]
@@ -283,7 +283,7 @@ async def test_a_url_may_be_called_early_and_empty(
 ) -> None:
     path = await run_of(client, space, EVENT, park=False)
     run_id = uuid.UUID(path.rpartition("/")[2])
-    url = resume_path(space.keys, Address(run_id, "hear"))
+    url = resume_path(space.keys, NodeAddress(run_id, "hear"))
     assert read(await client.with_token(None).post(url)) == {"resumed": 0}
     assert signals(space) == []
 
@@ -293,9 +293,9 @@ async def test_a_token_that_is_not_ours_names_nothing(client: Client, space: Spa
     run_id = uuid.UUID(path.rpartition("/")[2])
     anybody = client.with_token(None)
     for url in (
-        resume_path(space.keys, Address(run_id, "ask")),
-        resume_path(space.keys, Address(run_id, "none")),
-        resume_path(space.keys, Address(uuid.uuid4(), "ask")),
+        resume_path(space.keys, NodeAddress(run_id, "ask")),
+        resume_path(space.keys, NodeAddress(run_id, "none")),
+        resume_path(space.keys, NodeAddress(uuid.uuid4(), "ask")),
         "/v1/resume/nonsense",
         f"/v1/resume/{'A' * 64}",
     ):

@@ -12,13 +12,13 @@ import pytest_asyncio
 from sqlalchemy import func, select, update
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.retention import Expired, RetentionActivities
+from activities.maintenance.sweeps import Expired, RetentionActivities
 from models.automation.automation_runs.tables import automation_run
 from models.automation.webhooks.tables import webhook_receipt
 from runtime.clock import utc_now
+from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore
-from runtime.outbox import outbox
-from runtime.settings import Settings
+from runtime.temporal.outbox import outbox
 from tests.support.automations import read, refusal
 from tests.support.client import Client
 from tests.support.engine import PERIODS
@@ -145,7 +145,7 @@ async def test_an_old_message_is_refused_and_not_taken_for_a_copy(
     headers = signed(made["webhookSecret"], body)
     assert (await stranger.post(made["webhookPath"], content=body, headers=headers)).is_success
     later = utc_now() + timedelta(seconds=62)
-    monkeypatch.setattr("runtime.work.utc_now", lambda: later)
+    monkeypatch.setattr("runtime.database.utc_now", lambda: later)
     again = await stranger.post(made["webhookPath"], content=body, headers=headers)
     assert refusal(again) == (401, "unauthorized")
 

@@ -14,9 +14,9 @@ from sqlalchemy import func, select, update
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation
 from models.core.access.rules import Role, Scope
-from models.people.request_logs.tables import request_log
-from runtime.outbox import outbox
-from runtime.prepared_statement import PreparedStatement
+from models.people.request_logs import request_log
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.outbox import outbox
 from tests.support.attacks import COMPARED, REPLACED
 from tests.support.automations import create, numbered, path_of, publish, read, refusal
 from tests.support.client import Client

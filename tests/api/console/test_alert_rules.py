@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from models.automation.alert_rules.conditions import AlertKind
+from models.automation.alert_rules.shapes import AlertKind
 from models.core.access.rules import Role
 from tests.support.automations import publish, read
 from tests.support.client import Client

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.console.automations.pictures import picture_of
-from api.console.automations.places import places_of
+from api.console.automations.drafts import places_of
+from api.console.automations.routes import picture_of
 from models.core.access.rules import Role
 from runtime.errors import Detail
 from tests.support.automations import BROKEN, create, numbered, path_of, publish, read

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 from sqlalchemy import update
 
-from models.automation.automation_runs.recent_runs import recent_outcomes
+from models.automation.automation_runs.history import recent_outcomes
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Role
 from tests.support.automations import DAY, create, path_of, publish, read

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.console.automations.examples import EXAMPLES, ExampleName
-from api.console.automations.trigger_words import in_words
+from api.console.automations.drafts import EXAMPLES, ExampleName
+from api.console.automations.settings import in_words
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.access.rules import Role
 from tests.support.automations import DAY, create, path_of, read

@@ -7,8 +7,8 @@ from fastapi import FastAPI
 
 from models.core.access.rules import Role
 from models.messages.jobs.commands import accept_job
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from sqlalchemy import func
 
 from models.core.access.rules import Role
-from models.data.records.queries import search
+from models.data.records import search
 from tests.support.client import Client
 from tests.support.files import stored
 from tests.support.items import read

@@ -11,16 +11,17 @@ import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 
-from models.automation.waits.decision_links import (
-    LIFETIME,
+from models.automation.waits.links import (
+    LINK_LIFETIME,
     DecisionLink,
+    NodeAddress,
+    decision_link_to,
     decision_path,
-    link_to,
-    read_link,
+    read_decision_link,
+    resume_path,
 )
-from models.automation.waits.resume_urls import Address, resume_path
 from models.core.access.rules import Role
-from models.people.request_logs.tables import request_log
+from models.people.request_logs import request_log
 from runtime import base64url
 from runtime.clock import utc_now
 from runtime.crypto import KeyRing
@@ -57,9 +58,9 @@ async def mailed(client: Client, space: Space, user_id: UUID, **config: Any) -> 
     """A node that asks, and the link of the mail to this person."""
     wanted = {"title": f"Refund? {HOSTILE}", "message": f"Of 12 {HOSTILE}", **config}
     run = await run_of(client, space, approval(**wanted))
-    address = Address(UUID(run.rpartition("/")[2]), "ask")
+    address = NodeAddress(UUID(run.rpartition("/")[2]), "ask")
     async with space.database.reading() as work:
-        link = await link_to(work, space.id, address, user_id, work.now)
+        link = await decision_link_to(work, space.id, address, user_id, work.now)
     return Mailed(run, link, decision_path(space.keys, link))
 
 
@@ -205,11 +206,11 @@ async def test_a_link_ends_with_the_wait_and_after_seven_days_at_most(
     long = await mailed(client, space, person, assignees=people, timeoutSeconds=30 * 86_400)
     now = utc_now()
     assert short.link.expires_at <= now + timedelta(hours=1)
-    assert long.link.expires_at <= now + LIFETIME
+    assert long.link.expires_at <= now + LINK_LIFETIME
     assert long.link.expires_at > short.link.expires_at
     token = short.path.rpartition("/")[2]
     kept = replace(short.link, expires_at=short.link.expires_at.replace(microsecond=0))
-    assert read_link(space.keys, token) == kept
+    assert read_decision_link(space.keys, token) == kept
 
 
 async def test_a_person_who_is_not_asked_has_no_say(

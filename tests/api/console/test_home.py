@@ -9,8 +9,8 @@ from sqlalchemy import insert, update
 from api.console.charts import HEIGHT, chart_of
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
-from models.automation.run_statistics.rules import Grain
-from models.automation.run_statistics.shapes import EndedRuns, Period, RunStatistics
+from models.automation.run_statistics.queries import EndedRuns, Period, RunStatistics
+from models.automation.run_statistics.sums import Grain
 from runtime.clock import utc_now
 from tests.support.ageing import make_automation, run_row
 from tests.support.spaces import Space

@@ -9,9 +9,9 @@ from joserfc.jwk import ECKey
 from sqlalchemy import func, select
 
 from api.app import create_app
-from models.people.browser_sessions.tables import browser_session
-from models.people.users.tables import app_user
-from runtime.settings import Settings, SettingsError, load_settings
+from models.people.browser_sessions import browser_session
+from models.people.users import app_user
+from runtime.configuration.settings import Settings, SettingsError, load_settings
 from tests.support.identity_provider import (
     CLIENT_ID,
     CLIENT_SECRET,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.console.integrations.config_fields import config_fields, config_of
+from api.console.integrations.connecting import config_fields, config_of
 from api.routers import ROUTERS
 from models.core.access.rules import Role
 from models.sources.authorizations.rules import CALLBACK

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from fastapi import FastAPI
 
-from api.kernel.rate_limits import RateLimits
-from runtime.settings import Settings
+from api.kernel.limits import RateLimits
+from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space

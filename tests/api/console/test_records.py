@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, select
 
 from models.messages.jobs.tables import job
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -287,7 +287,7 @@ async def test_the_equal_call_asks_for_the_same(
 async def test_a_page_asks_for_the_index_that_its_query_lacks(
     client: Client, space: Space, owner: Visitor, goods: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.data.records.commands.index.LARGE", 2)
+    monkeypatch.setattr("models.data.records.side_index.LARGE", 2)
     for title in ("Tea", "Milk"):
         await record(client, goods, title=title, price=1)
     shown = await owner.get(f"{page_of(space, goods)}?sort=-price")

@@ -62,7 +62,7 @@ async def test_times_of_fields_are_in_utc(owner: Visitor, space: Space, version:
 async def test_a_search_goes_on_among_older_runs(
     owner: Visitor, space: Space, version: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.automation.automation_runs.run_search.LOOKED_THROUGH", 2)
+    monkeypatch.setattr("models.automation.automation_runs.filters.LOOKED_THROUGH", 2)
     old = await insert_run(space, version, 0, trigger_payload={"name": "Ada"})
     for number in range(1, 4):
         await insert_run(space, version, number)
@@ -83,7 +83,7 @@ async def test_a_search_that_takes_too_long_says_so_in_the_page(
 ) -> None:
     for number in range(8):
         await insert_run(space, version, number, trigger_payload={"text": "x" * 3_000_000})
-    monkeypatch.setattr("models.automation.automation_runs.run_search.TIME", "5ms")
+    monkeypatch.setattr("models.automation.automation_runs.filters.SEARCH_TIME", "5ms")
     page = await owner.get(f"/workspaces/{space.id}/runs?text=nowhere")
     assert page.status_code == 400
     assert "takes too long" in page.text

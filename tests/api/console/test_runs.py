@@ -9,9 +9,9 @@ import pytest
 from fastapi import FastAPI
 from markupsafe import escape
 
-from api.kernel.rate_limits import RateLimit
+from api.kernel.limits import RateLimit
 from models.core.access.rules import Role
-from models.people.workspaces.commands import add_member
+from models.people.workspaces import add_member
 from tests.support.automations import DAY, create, path_of, publish, read
 from tests.support.client import Client
 from tests.support.spaces import Space

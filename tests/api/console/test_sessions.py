@@ -9,9 +9,15 @@ from fastapi import FastAPI
 from sqlalchemy import func, select, update
 
 from api.console.shell import local_path
-from models.people.browser_sessions.commands import purge_sessions
-from models.people.browser_sessions.rules import IDLE, LIFETIME, LINK_LIFETIME, new_token
-from models.people.browser_sessions.tables import browser_session, sign_in_link
+from models.people.browser_sessions import (
+    IDLE,
+    LIFETIME,
+    LINK_LIFETIME,
+    browser_session,
+    new_token,
+    purge_sessions,
+    sign_in_link,
+)
 from runtime.crypto import fingerprint
 from tests.support.client import Client
 from tests.support.spaces import Space

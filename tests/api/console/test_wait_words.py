@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from api.console.runs.wait_words import wait_words
+from api.console.runs.listing import wait_words
 
 SINCE = {"since": "2026-01-01T00:00:00.000Z"}
 

@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from sqlalchemy import update
 
 from models.content.files.rules import AssetClaim, download_url, read_asset_token
-from models.people.workspaces.tables import workspace
+from models.people.workspaces import workspace
 from runtime.clock import utc_now
+from runtime.configuration.settings import Settings
 from runtime.ids import new_id
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.files import Json, objects, stored
 from tests.support.spaces import Space

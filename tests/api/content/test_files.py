@@ -13,9 +13,9 @@ from models.content.files.tables import file
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.clock import utc_now
+from runtime.configuration.settings import Settings
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.files import objects, rows, stored, upload
 from tests.support.spaces import Space

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from sqlalchemy import text
 
 from models.core.access.rules import Scope
+from runtime.configuration.settings import Settings
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.files import END, FORM, chunks, objects, part, request, rows, stored, upload
 from tests.support.patience import ENOUGH, eventually

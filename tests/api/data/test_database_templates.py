@@ -6,11 +6,11 @@ from uuid import uuid4
 import pytest
 
 from models.core.access.rules import Role, Scope
-from models.data.database_templates.files import Template, templates
+from models.data.database_templates.templates import Template, shipped_templates
 from tests.support.client import Client
 from tests.support.spaces import Space
 
-SHIPPED = templates()
+SHIPPED = shipped_templates()
 
 
 async def listed(client: Client, space: Space) -> Any:

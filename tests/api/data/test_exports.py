@@ -18,8 +18,8 @@ from activities.jobs import exports
 from activities.jobs.spreadsheets import write_spreadsheet
 from models.core.access.rules import Role, Scope
 from models.data.record_exports.shapes import ExportFormat
+from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.exports import Exporting, content, export, read_csv, read_xlsx
 from tests.support.files import objects
@@ -276,7 +276,7 @@ async def test_an_unfinished_export_is_shown_as_it_stands_and_goes_on(
     filled: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
+    monkeypatch.setattr("api.routers.data.records.EXPORT_WAIT_SECONDS", 0)
     headers = {"Idempotency-Key": uuid4().hex}
     path = f"/v1/databases/{filled}/export"
     first = await client.post(path, json={"format": "csv"}, headers=headers)
@@ -304,8 +304,8 @@ async def test_a_chunk_that_is_repeated_doubles_nothing(
 ) -> None:
     for number in range(5):
         await add(client, database_id, f"R{number}")
-    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
-    monkeypatch.setattr("models.data.record_exports.queries.PAGE", 2)
+    monkeypatch.setattr("api.routers.data.records.EXPORT_WAIT_SECONDS", 0)
+    monkeypatch.setattr("models.data.record_exports.exports.RECORDS_AT_ONCE", 2)
     exporting = Exporting(space.database, ObjectStore(settings.object_store), part=2)
     shown = await export(client, database_id, format="csv", fields=["title"])
     outcomes = await asyncio.gather(*(exporting.jobs.advance_job(shown["id"]) for _ in range(8)))
@@ -323,7 +323,7 @@ async def test_an_export_fails_when_its_field_is_gone(
     filled: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
+    monkeypatch.setattr("api.routers.data.records.EXPORT_WAIT_SECONDS", 0)
     shown = await export(client, filled, format="csv", fields=["title", "price"])
     made = (await client.get(f"{space.path}/databases/{filled}")).json()["data"]
     price = next(field for field in made["fields"] if field["key"] == "price")
@@ -367,7 +367,7 @@ async def test_an_export_is_its_makers_alone(
 async def test_exports_are_listed_and_cancelled_by_who_may_see_them(
     client: Client, space: Space, filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
+    monkeypatch.setattr("api.routers.data.records.EXPORT_WAIT_SECONDS", 0)
     exports = f"{space.path}/exports"
     _, viewer_token = await space.member(Role.VIEWER)
     async with client.with_token(viewer_token) as viewer:
@@ -416,7 +416,7 @@ async def test_who_loses_sight_of_the_database_gets_no_file(
     filled: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
+    monkeypatch.setattr("api.routers.data.records.EXPORT_WAIT_SECONDS", 0)
     user_id, token = await space.member(Role.VIEWER)
     async with client.with_token(token) as viewer:
         shown = await export(viewer, filled, format="csv")

@@ -10,7 +10,7 @@ from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
 from models.data.fields.tables import field as field_table
 from models.data.fields.tables import removed_field
-from models.data.records.commands import stored_values
+from models.data.records import bulk
 from models.data.records.tables import record
 from models.messages.jobs.tables import job
 from tests.support.client import Client
@@ -209,7 +209,7 @@ async def test_an_option_that_goes_leaves_the_records(client: Client, space: Spa
 async def test_an_option_of_too_many_records_stays(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_RECORDS", 1)
+    monkeypatch.setattr(bulk, "MAX_RECORDS", 1)
     made = await make(client, space, COLOR)
     kept = [await insert(client, made, color="red") for _ in range(2)]
     answer = await client.patch(at(key(made, "color")), json={"options": [{"name": "Green"}]})
@@ -273,7 +273,7 @@ async def test_a_deleted_field_takes_its_values_with_it(client: Client, space: S
 async def test_a_key_is_free_again_when_its_last_value_is_gone(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_RECORDS", 1)
+    monkeypatch.setattr(bulk, "MAX_RECORDS", 1)
     made = await make(client, space, TEXT)
     kept = [await insert(client, made, note="old") for _ in range(3)]
     assert (await client.delete(at(key(made, "note")))).status_code == 200

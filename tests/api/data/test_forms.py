@@ -10,17 +10,17 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import func, select
 
-from api.kernel.rate_limits import RateLimits
+from api.kernel.limits import RateLimits
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Level, Role
 from models.data.forms.commands import copy_form, create_form
 from models.data.forms.tables import form, form_submission
 from models.data.records.tables import record
-from models.people.workspaces.tables import workspace
+from models.people.workspaces import workspace
+from runtime.configuration.settings import Settings
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.surfaces import Placed, change_item, grant, make_form, restrict, trash

@@ -11,8 +11,8 @@ import pytest_asyncio
 from api.app import create_app
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Role, Scope
-from models.data.records.queries.records import prefetched_record
-from runtime.settings import Settings
+from models.data.records.queries import prefetched_record
+from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.spaces import Space
 

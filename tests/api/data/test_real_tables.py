@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.exports import Exporting, content, export, read_csv, read_xlsx
 from tests.support.spaces import Space

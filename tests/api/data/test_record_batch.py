@@ -10,7 +10,7 @@ import pytest_asyncio
 from sqlalchemy import select
 
 from models.core.access.rules import Role, Scope
-from models.data.records.queries.creations import CHANGES
+from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.tables import record
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -56,7 +56,7 @@ async def stored(space: Space) -> list[Any]:
     """Every record of the workspace with its history, to see that a refusal changed nothing."""
     async with space.database.transaction() as work:
         found: list[Any] = []
-        for table in (record, CHANGES):
+        for table in (record, CHANGES_WITH_CREATIONS):
             rows = select(table).where(table.c.workspace_id == space.id).order_by(table.c.id)
             found += [tuple(row) for row in await work.rows(rows)]
         return found

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from models.core.access.rules import Role, Scope
 from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rules import MAX_KEPT
-from models.data.records.commands import plan
+from models.data.records import write
 from models.data.records.tables import record
 from models.messages.workspace_events.tables import workspace_event
 from runtime.ids import least_id
@@ -194,7 +194,7 @@ async def test_a_creation_by_a_clock_that_is_ahead_comes_first(
     client: Client, records: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead = UUID(int=least_id(datetime.now(UTC) + timedelta(hours=1)).int + 1)
-    monkeypatch.setattr(plan, "new_id", lambda: ahead)
+    monkeypatch.setattr(write, "new_id", lambda: ahead)
     made = await create(client, records, title="A")
     assert made["id"] == str(ahead)
     await client.patch(f"/v1/records/{made['id']}", json={"title": "B"})

@@ -8,11 +8,10 @@ import pytest_asyncio
 from sqlalchemy import func, select, text
 
 from models.core.access.rules import Role
-from models.data.records.commands import index
-from models.data.records.queries import execution
+from models.data.records import queries, side_index
 from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.related import add, add_field, make_database, relate
 from tests.support.spaces import Space
@@ -299,7 +298,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         await work.execute(text("SELECT pg_sleep(5)"))
         return []
 
-    monkeypatch.setattr(execution, "read_page", read)
+    monkeypatch.setattr(queries, "read_page", read)
 
 
 @pytest.mark.usefixtures("slow")
@@ -307,7 +306,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_query_that_takes_too_long_is_refused_and_has_its_fields_indexed(
     client: Client, space: Space, bills: str, monkeypatch: pytest.MonkeyPatch, large: bool
 ) -> None:
-    monkeypatch.setattr(index, "LARGE", 1 if large else 1_000)
+    monkeypatch.setattr(side_index, "LARGE", 1 if large else 1_000)
     body = {"sorts": [{"field": "price"}]}
     answer = await client.post(f"/v1/databases/{bills}/records/query", json=body)
     assert (answer.status_code, answer.json()["error"]) == (422, "unsupported")

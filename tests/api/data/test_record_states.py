@@ -11,8 +11,8 @@ from sqlalchemy import insert, update
 
 from models.content.files.tables import file
 from models.core.access.rules import Role, Scope
-from models.data.records.queries.creations import CHANGES
-from models.data.records.rules.write.writes import TRASH
+from models.data.records.rows import CHANGES_WITH_CREATIONS
+from models.data.records.rules.writes import TRASH
 from models.data.records.tables import record
 from runtime.ids import new_id
 from tests.support.client import Client
@@ -366,5 +366,7 @@ async def test_history_is_written_in_the_writers_transaction(
         good["title"] = "x"
     await client.post(f"{records}/batch", json={"operations": [good, bad]})
     async with space.database.transaction() as work:
-        changes = await work.rows(CHANGES.select().where(CHANGES.c.workspace_id == space.id))
+        changes = await work.rows(
+            CHANGES_WITH_CREATIONS.select().where(CHANGES_WITH_CREATIONS.c.workspace_id == space.id)
+        )
     assert [(str(one.record_id), one.kind) for one in changes] == [(made["id"], "created")]

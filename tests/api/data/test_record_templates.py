@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from models.core.access.rules import Role, Scope
-from models.data.record_templates import commands, queries
+from models.data import record_templates
 from runtime.errors import NotFoundError
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -135,7 +135,9 @@ async def test_what_a_template_gives_a_record(client: Client, space: Space, path
 
         async def given(*template_ids: Any, database_id: Any = made["databaseId"]) -> Any:
             wanted = [UUID(str(template_id)) for template_id in template_ids]
-            return await queries.template_prefills(work, space.id, UUID(database_id), wanted)
+            return await record_templates.template_prefills(
+                work, space.id, UUID(database_id), wanted
+            )
 
         for strange, database_id in ((uuid4(), made["databaseId"]), (made["id"], empty["id"])):
             with pytest.raises(NotFoundError):
@@ -146,14 +148,14 @@ async def test_what_a_template_gives_a_record(client: Client, space: Space, path
             other["id"]: 2,
         }
         assert {one.content_surface_id for one in prefills.values()} == {None}
-        await commands.remove_usages(work, space.id, made["databaseId"], "price")
+        await record_templates.remove_usages(work, space.id, made["databaseId"], "price")
         assert (await given(other["id"]))[UUID(other["id"])].data == {}
 
 
 async def test_a_database_has_at_most_200_templates(
     client: Client, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "MAX_TEMPLATES", 3)
+    monkeypatch.setattr(record_templates, "MAX_TEMPLATES", 3)
     answers = await asyncio.gather(*(client.post(path, json={"label": "x"}) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [201, 201, 201, 409, 409]
 

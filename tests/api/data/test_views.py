@@ -10,10 +10,10 @@ from sqlalchemy import event, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.data.databases.commands.field_usages import remove_invalid_usages
+from models.data.databases.field_changes import remove_invalid_usages
 from models.data.fields.queries import load_schema
-from models.data.fields.rules.kinds import FieldKind
-from models.data.views.commands import field_usages
+from models.data.fields.rules.fields import FieldKind
+from models.data.views import commands
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -493,7 +493,7 @@ async def test_a_field_that_goes_is_forgotten(client: Client, space: Space) -> N
     untouched = await make_view(client, database["id"], manifest={"search": "pricey"})
     async with space.database.transaction() as work:
         mine = (work, space.id, made["databaseId"])
-        await field_usages.remove_usages(*mine, "price")
+        await commands.remove_usages(*mine, "price")
     path = f"{views_of(database['id'])}/{made['id']}"
     left = (await client.get(path)).json()["data"]
     assert (left["kind"], left["definitionVersion"]) == ("board", 2)
@@ -506,7 +506,7 @@ async def test_a_field_that_goes_is_forgotten(client: Client, space: Space) -> N
         "form": {**WHOLE["form"], "fields": [WHOLE["form"]["fields"][0]]},
     }
     async with space.database.transaction() as work:
-        await field_usages.remove_usages(work, space.id, made["databaseId"], "state")
+        await commands.remove_usages(work, space.id, made["databaseId"], "state")
     left = (await client.get(path)).json()["data"]
     assert (left["kind"], left["definitionVersion"]) == ("table", 3)
     assert {"stackFieldKey", "groupBy"}.isdisjoint(left["manifest"])

@@ -10,21 +10,21 @@ from fastapi import FastAPI
 from pydantic import Field
 
 from api.app import create_app
-from api.kernel.openapi import render
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
-from api.reference.answers import describe_answers
+from api.reference.openapi import render
+from api.reference.schemas import describe_answers
 from api.routers import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
-from models.core.deprecation import Deprecated
+from models.core.openapi import Deprecated
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import JobStatus
-from models.people.users.commands import sync_profile
+from models.people.users import sync_profile
 from runtime import errors
+from runtime.configuration.settings import Settings
 from runtime.database import UnitOfWork
-from runtime.families import Family
-from runtime.settings import Settings
+from runtime.temporal.families import Family
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.spaces import Space

@@ -19,11 +19,9 @@ from sqlalchemy import select, update
 
 from api.kernel.sessions import SessionVerifier
 from models.core.access.rules import Scope
-from models.people.api_keys.rules import new_token
-from models.people.api_keys.tables import api_key
-from models.people.users.commands import make_platform_admin
-from models.people.users.tables import app_user
-from models.people.workspaces.tables import workspace
+from models.people.api_keys import api_key, new_token
+from models.people.users import app_user, make_platform_admin
+from models.people.workspaces import workspace
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.errors import UnauthorizedError, UnavailableError
 from tests.support.client import Client

@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 
 from api.kernel import awaited_work
 from api.kernel.awaited_work import AwaitedWork, Wait
-from api.kernel.parameters import preferred_wait
+from api.kernel.request import preferred_wait
 from runtime.database import Database
-from runtime.notifier import ANSWER_CHANNEL, Notifier, listen
+from runtime.postgresql.notifier import ANSWER_CHANNEL, Notifier, listen
 from tests.support.patience import ENOUGH, eventually
 
 LONG = 10 * ENOUGH

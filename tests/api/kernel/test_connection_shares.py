@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, text
 
-from api.kernel.connection_shares import ConnectionShares, CrowdError
+from api.kernel.limits import ConnectionShares, CrowdError
 from api.routers import ROUTERS
 from models.data.fields.tables import database as database_table
 from tests.support.client import Client

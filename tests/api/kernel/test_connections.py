@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.connections import MOST_HEAD_BYTES, BoundedConnection, ConnectionLimits, _host
-from runtime.settings import Settings
+from api.server import MOST_HEAD_BYTES, BoundedConnection, ConnectionLimits, _host
+from runtime.configuration.settings import Settings
 from tests.support.files import Wire
 from tests.support.patience import ENOUGH, eventually
 from tests.support.silence import rest_of, silent_client
@@ -197,7 +197,7 @@ async def test_an_answer_whose_end_nobody_reads_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
     connection: str,
 ) -> None:
-    monkeypatch.setattr("api.standstill.SECONDS", SECONDS)
+    monkeypatch.setattr("api.server.STANDSTILL_SECONDS", SECONDS)
     before = await connect()
     host, port = before.writer.get_extra_info("peername")
     await before.close()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from api.kernel.openapi import render
 from api.kernel.response_headers import deprecation_headers
-from models.core.deprecation import Deprecated
+from api.reference.openapi import render
+from models.core.openapi import Deprecated
 from tests.api.kernel.conftest import SOON, SOONER, router
 from tests.support.client import Client
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 
 from api.app import create_app
 from api.kernel.responses import as_refusal
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.patience import eventually
 from tests.support.spaces import Space

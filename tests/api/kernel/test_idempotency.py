@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import func, select, update
 
 from models.core.access.rules import Role
-from models.core.idempotency.tables import idempotency_reply
-from models.people.users.tables import app_user
-from models.people.workspaces.commands import add_member
-from models.people.workspaces.tables import workspace_member
+from models.core.idempotency import idempotency_reply
+from models.people.users import app_user
+from models.people.workspaces import add_member, workspace_member
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.errors import InvalidError
 from tests.api.kernel.conftest import REFUSALS

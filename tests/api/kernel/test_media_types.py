@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.kernel.media_types import prefers
+from api.kernel.responses import prefers
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from models.automation.automation_runs.tables import automation_run
 from models.automation.run_statistics.sums import settle_runs
 from models.core.lifecycle.commands import executed_tables
 from models.migrations.status_triggers import counting
-from models.workspace.system.commands import merge_ended_work
-from models.workspace.system.tables import ended_work
+from models.workspace.system import ended_work, merge_ended_work
 from runtime.clock import utc_now
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.ageing import make_automation, run_row
 from tests.support.client import Client, Contract
 from tests.support.spaces import Space
@@ -79,7 +78,7 @@ async def ended(space: Space, version: Any, status: RunStatus, attributes: Any) 
 async def test_counted_attributes_have_listed_values_alone(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.kernel.metrics.STATE_SECONDS", 0)
+    monkeypatch.setattr("api.metrics.STATE_SECONDS", 0)
     version = await make_automation(space)
     before = (await scraped(client)).get("workspace_runs_by_attribute_total", {})
     for region in ("eu", "eu", "us", "mars", None):
@@ -104,7 +103,7 @@ async def test_counted_attributes_have_listed_values_alone(
 async def test_ended_runs_are_counted_by_outcome(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch, status: RunStatus
 ) -> None:
-    monkeypatch.setattr("api.kernel.metrics.STATE_SECONDS", 0)
+    monkeypatch.setattr("api.metrics.STATE_SECONDS", 0)
     label = ("automation-run", status.value)
     version = await make_automation(space)
     before = (await scraped(client)).get("workspace_ended_work_total", {}).get(label, 0)

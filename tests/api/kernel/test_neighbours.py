@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from api.kernel.neighbours import MOST, Neighbours
+from api.kernel.dispatch import MOST, Neighbours
 from api.routers import ROUTERS
 from tests.support.automations import refusal
 from tests.support.client import Client

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from api.kernel import resources
-from models.core.access.placement import Placement
-from models.core.access.rules import Level, Role, Scope
+from api.kernel import authorization
+from models.core.access.rules import Level, Placement, Role, Scope
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -49,7 +48,7 @@ async def test_level_comes_after_visibility_and_before_shape(
         async def restricted(*_: object, level: Level = level) -> Placement:
             return Placement(space.id, restricted=True, granted=level)
 
-        monkeypatch.setitem(resources.RESOURCES, "api_key", restricted)
+        monkeypatch.setitem(authorization.RESOURCES, "api_key", restricted)
         assert (await as_editor.post(probe_path, json={})).status_code == status
         assert (await probes.post(probe_path, json={})).status_code == 400
 

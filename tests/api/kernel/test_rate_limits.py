@@ -7,10 +7,9 @@ from uuid import uuid4
 import pytest
 from fastapi import FastAPI
 
-from api.kernel.client_addresses import client_address, networks
-from api.kernel.rate_limits import Quota, RateLimit, RateLimits, TooOftenError
+from api.kernel.limits import Quota, RateLimit, RateLimits, TooOftenError, client_address, networks
+from runtime.configuration.settings import Settings
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.settings import Settings
 from tests.support.automations import path_of, publish
 from tests.support.client import Client
 from tests.support.spaces import Space

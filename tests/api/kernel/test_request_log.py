@@ -5,9 +5,8 @@ import uuid
 
 from sqlalchemy import func, select
 
-from api.kernel.request_log import RequestLogWriter
-from models.people.request_logs.commands import LogEntry
-from models.people.request_logs.tables import request_log
+from api.kernel.services import RequestLogWriter
+from models.people.request_logs import LogEntry, request_log
 from runtime.clock import utc_now
 from runtime.database import Database
 from tests.support.watched import WatchedDatabase

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from models.core.access.rules import Scope
-from models.workspace.feeds import queries
+from models.workspace import feeds
 from tests.support.client import Client
 from tests.support.items import make_item, read
 from tests.support.spaces import Space
@@ -26,7 +26,7 @@ async def pages(client: Client, space: Space, limit: int) -> list[list[dict[str,
 async def test_a_reader_of_few_kinds_goes_through_a_log_in_bounded_steps(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "LOOKED_THROUGH", 5)
+    monkeypatch.setattr(feeds, "LOOKED_THROUGH", 5)
     for number in range(12):
         await make_item(client, f"Page {number}")
     assert (await client.patch(space.path, json={"name": "Renamed"})).status_code == 200

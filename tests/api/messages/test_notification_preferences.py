@@ -9,9 +9,8 @@ from sqlalchemy import func, select
 
 from models.core.access.rules import Role
 from models.messages.deliveries.tables import delivery
-from models.messages.notification_preferences.kinds import NotificationKind
-from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import ACTS
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import ACTS, Notice, notify
 from models.messages.notifications.tables import notification
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client

@@ -8,12 +8,11 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from models.core.access.rules import Role, Scope
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.tables import notification
-from models.people.users.tables import app_user
-from models.people.workspaces.commands import add_member
-from models.people.workspaces.tables import workspace_member
+from models.people.users import app_user
+from models.people.workspaces import add_member, workspace_member
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.development_issuer import DevelopmentIssuer

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select
 
-from models.messages.push_devices.tables import push_device
+from models.messages.push_devices import push_device
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.items import Json, read, refused

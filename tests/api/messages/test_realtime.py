@@ -17,17 +17,15 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from api.realtime.feed import End
-from api.realtime.opening import connection_url
+from api.realtime.sockets import connection_url
 from models.core.access.rules import Principal, PrincipalType, Role
-from models.messages.realtime_tickets.commands import redeem
-from models.messages.realtime_tickets.errors import UnusableTicketError
-from models.messages.realtime_tickets.tables import realtime_ticket
-from models.messages.workspace_events.commands import append_event
+from models.messages.realtime_tickets import UnusableTicketError, realtime_ticket, redeem
+from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
+from runtime.configuration.settings import Settings
 from runtime.crypto import fingerprint
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.notifier import LOG_CHANNEL
-from runtime.settings import Settings
+from runtime.postgresql.notifier import LOG_CHANNEL
 from tests.support.client import Client, Contract
 from tests.support.feeds import listening, ticket
 from tests.support.patience import ENOUGH

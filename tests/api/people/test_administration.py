@@ -4,10 +4,10 @@ import os
 from typing import Any
 
 from models.core.access.rules import Role
-from models.workspace.system.commands import beat, leave
+from models.workspace.system import beat, leave
 from runtime.development_issuer import DevelopmentIssuer
-from runtime.families import Queue
 from runtime.ids import new_id
+from runtime.temporal.families import Queue
 from tests.support.admins import admin_session
 from tests.support.automations import publish, read
 from tests.support.client import Client

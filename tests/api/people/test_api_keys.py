@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from sqlalchemy import update
 
 from models.core.access.rules import Role, Scope
-from models.people.api_keys.tables import api_key
-from runtime.timestamps import wire_timestamp
+from models.people.api_keys import api_key
+from runtime.clock import wire_timestamp
 from tests.support.client import Client
 from tests.support.spaces import Space
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from models.core.access.rules import Role, Scope
-from models.people.request_logs.tables import request_log
+from models.people.request_logs import request_log
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space

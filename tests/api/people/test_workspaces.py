@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from models.core.access.rules import Role, Scope
-from models.people.workspaces.commands import ensure_first_workspace
+from models.people.workspaces import ensure_first_workspace
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space

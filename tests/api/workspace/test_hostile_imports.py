@@ -19,9 +19,9 @@ import pytest
 from sqlalchemy import func, select
 
 from models.content.items.tables import item
-from models.people.workspaces.tables import workspace
+from models.people.workspaces import workspace
+from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 from tests.support.bundles import SOURCE, line, manifest, packed, zipped
 from tests.support.client import Client
 from tests.support.import_driver import ImportDriver

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from models.automation.action_runs.tables import action_run
 from models.messages.jobs.tables import job
 from models.sources.data_source_runs.tables import data_source_run
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.lost_worker import lost_worker

@@ -11,11 +11,10 @@ from sqlalchemy import func, insert, select, text, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.workspace.share_links.rules import new_session
 from models.workspace.share_links.tables import share_link
-from runtime.clock import utc_now
+from models.workspace.share_links.visitors import new_session
+from runtime.clock import utc_now, wire_timestamp
 from runtime.ids import new_id
-from runtime.timestamps import wire_timestamp
 from tests.support.client import Client
 from tests.support.files import Json, stored
 from tests.support.spaces import Space

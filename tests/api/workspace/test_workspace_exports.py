@@ -8,15 +8,14 @@ from sqlmodel import SQLModel
 
 from models.core.base import Id
 from models.messages.jobs.commands import close_job, hold_job
-from models.messages.jobs.queries import open_job
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow, open_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import Job
-from models.workspace.workspace_exports import commands
+from models.workspace import workspace_exports
 from runtime.database import UnitOfWork
-from runtime.families import Family
-from runtime.outbox import Outbox
-from runtime.schema import table_of
+from runtime.postgresql.schema import table_of
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import Outbox
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -47,7 +46,7 @@ async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
             await close_job(other, Id(first), JobStatus.FAILED)
         return await open_job(work, workspace_id, family)
 
-    monkeypatch.setattr(commands, "open_job", end_and_look)
+    monkeypatch.setattr(workspace_exports, "open_job", end_and_look)
     second = await client.post(exports, json={})
     assert second.status_code == 202, second.text
     assert second.json()["data"]["id"] != first

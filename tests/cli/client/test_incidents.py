@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.api_client import ApiClient
-from cli.client.wire import list_of
-from runtime.settings import Settings
+from cli.client.output import list_of
+from runtime.configuration.settings import Settings
 from tests.cli.client.test_runs import Shell
 from tests.support.ageing import make_automation
 from tests.support.incidents import failed_run, grouped, incident_of
@@ -80,7 +80,7 @@ async def test_an_incident_is_followed_until_it_is_closed(
 async def test_lists_go_on_behind_their_first_page(
     space: Space, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.client.wire.PAGE", 2)
+    monkeypatch.setattr("cli.client.output.PAGE", 2)
     for _ in range(5):
         await failed_run(space, await make_automation(space), "It fell.")
     await grouped(space.database)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
 from tests.support.ageing import make_automation
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from cli.client.tables import print_rows, taken
+from cli.client.output import print_rows, taken
 
 ROWS = [("a" * 36, "failed", "Orders 漢字", "Declined \x1b[2J and more")]
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import func, select
 
-from models.core.counted_ids import numbered_id
+from models.core.statements import numbered_id
 from runtime.database import Database
 
 

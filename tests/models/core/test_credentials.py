@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.core.credentials import (
+from models.core.http_requests import (
     HIDDEN,
     credentials_in,
     hidden,

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from models.core.nearest import MOST_SHOWN, known, nearest_first
+from models.core.problems import MOST_SHOWN, nearest_first, nearest_known
 
 NAMES = ["title", "status", "total_price", "amount", "amount_due", "email"]
 
@@ -33,8 +33,8 @@ def test_a_label_leads_to_its_name() -> None:
 
 
 def test_what_is_shown_is_bounded_and_printable() -> None:
-    assert known("a", []) == "known: none"
-    many = known("a", [f"{'k' * 100}\n{at}" for at in range(5_000)])
+    assert nearest_known("a", []) == "known: none"
+    many = nearest_known("a", [f"{'k' * 100}\n{at}" for at in range(5_000)])
     assert many.count(",") == MOST_SHOWN
     assert len(many) < 1_500
     assert many.isprintable()
@@ -44,5 +44,5 @@ def test_to_ask_costs_little() -> None:
     names = [f"field_number_{at}_of_a_database_with_names_that_are_long"[:63] for at in range(500)]
     began = time.process_time()
     for _ in range(20):
-        known(f"{names[7]}x" * 1_000, names)
+        nearest_known(f"{names[7]}x" * 1_000, names)
     assert time.process_time() - began < 5

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from models.messages.workspace_events.commands import purge_events
+from models.messages.workspace_events.log import purge_events
 from runtime.database import Database
 from tests.support.postgres import migrated_database
 

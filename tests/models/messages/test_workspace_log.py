@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
-from models.messages.workspace_events.commands import append_event
-from models.messages.workspace_events.queries import events_between, head
-from models.messages.workspace_events.rows import EventRow
+from models.messages.workspace_events.log import EventRow, append_event, events_between, head
 from models.messages.workspace_events.rules import EventType
 from models.workspace.legacy_imports.tables import legacy_import_run
 from models.workspace.legacy_imports.tables import legacy_import_workspace as table

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from models.people.experiments.figures import guardrail, sample_ratio, variant_body
+from models.people.experiments.queries import guardrail, sample_ratio, variant_body
 from models.people.experiments.rules import (
     Counts,
     ExperimentStatus,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from models.sources.resource_imports.block_merge import Merged, Written, digest_of, merge
-from models.sources.resource_imports.outcomes import Outcome
+from models.sources.resource_imports.pages import Merged, Written, digest_of, merge_blocks
+from models.sources.resource_imports.rules import Outcome
 
 
 def merged(before: str, here: str, said: str) -> tuple[str, Merged]:
     """The page as letters, each a block; those that the document brings are capitals."""
-    found = merge([Written(one, one) for one in before], here, said)
+    found = merge_blocks([Written(one, one) for one in before], here, said)
     taken = (
         here[one.here or 0] if one.incoming is None else said[one.incoming] for one in found.blocks
     )

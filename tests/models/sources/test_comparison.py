@@ -5,7 +5,7 @@ from sqlalchemy import Select, text
 from sqlalchemy.dialects import postgresql
 
 from models.data.fields.rules.fields import Schema
-from models.sources.data_source_runs.commands.comparison import (
+from models.sources.data_source_runs.comparison import (
     Comparison,
     gone_rows,
     joining_sets,

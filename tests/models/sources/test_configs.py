@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from models.sources.data_sources.rules.configs import JsonPath
-from models.sources.data_sources.rules.databases import SqlConfig, mysql_problem
+from models.sources.data_sources.rules import JsonPath, SqlConfig, mysql_problem
 
 PATHS = TypeAdapter(JsonPath)
 

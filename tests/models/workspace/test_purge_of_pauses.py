@@ -4,11 +4,11 @@ from uuid import UUID
 
 from sqlalchemy import func, select, update
 
-from models.content.files.purge import purge_trash
+from models.content.files.commands import purge_trash
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
 from models.core.pauses.tables import pause, resting_intent
-from models.people.workspaces.purge import purge_workspace
+from models.people.workspaces import purge_workspace
 from models.sources.outbound_limits.tables import outbound_place
 from tests.support.ageing import ago, purged
 from tests.support.automations import path_of, publish, read

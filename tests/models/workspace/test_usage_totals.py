@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import insert
 
 from models.automation.automation_runs.tables import automation_run
-from models.people.request_logs.tables import request_log
-from models.workspace.usage.totals import UsageCounter, month_of, month_totals, settle_totals
+from models.people.request_logs import request_log
+from models.workspace.usage import UsageCounter, month_of, month_totals, settle_totals
 from runtime.ids import new_id
 from tests.support.ageing import make_automation, run_row
 from tests.support.spaces import Space

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult
 
+from runtime.configuration.sections import MailServer
 from runtime.outbound.errors import (
     ConnectionFailedError,
     OutboundBlockedError,
     OutboundTimeoutError,
 )
 from runtime.outbound.mail import InvalidMailError, Mail, MailClient, MailRefusedError
-from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
 from tests.runtime.outbound.servers import NAME, Names
 from tests.support.post_office import PostOffice, open_post_office

@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from runtime.outbound.encoding import first_hop
 from runtime.outbound.errors import InvalidBodyError, InvalidRequestError
-from runtime.outbound.messages import OutboundRequest, OutboundResponse
+from runtime.outbound.messages import OutboundRequest, OutboundResponse, first_hop
 
 
 def response(body: bytes, content_type: str | None) -> OutboundResponse:

@@ -1,8 +1,6 @@
 import pytest
 
-from runtime.outbound.encoding import first_hop
-from runtime.outbound.messages import OutboundRequest
-from runtime.outbound.redirects import Hop, next_hop
+from runtime.outbound.messages import Hop, OutboundRequest, first_hop, next_hop
 
 SECRETS = {"Authorization": "Bearer s", "Cookie": "s", "X-Api-Key": "s", "Content-Type": "a/b"}
 

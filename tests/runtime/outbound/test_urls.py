@@ -1,7 +1,7 @@
 import pytest
 
 from runtime.outbound.errors import InvalidUrlError
-from runtime.outbound.urls import parse_url
+from runtime.outbound.messages import parse_url
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support import actions
 from tests.support.actions import act, make, states
 from tests.support.endpoint import Serve, never, reply

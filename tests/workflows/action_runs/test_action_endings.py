@@ -17,21 +17,19 @@ from activities.action_runs.steps import ActionSteps, Attempt
 from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import effects_by_kind
 from activities.maintenance.reconciler import Reconciler
-from cli.families.action_runs import ActionRuns
-from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
+from cli.families.runs import ActionRuns
+from models.automation.action_runs.commands import ActionRequest, accept, runnable_action
 from models.automation.action_runs.execution import ActionRunHeader, load_header
-from models.automation.action_runs.purge import purge_action_runs
-from models.automation.action_runs.tables import action_run, action_step
+from models.automation.action_runs.tables import action_run, action_step, purge_action_runs
 from models.automation.automation_runs.tables import automation_run
-from models.automation.secrets.commands import put_secret
-from models.automation.secrets.shapes import PutSecret
+from models.automation.secrets.store import PutSecret, put_secret
 from models.core.base import Id
-from runtime.families import Family
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.outbox import withdraw_starts
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import withdraw_starts
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, reply

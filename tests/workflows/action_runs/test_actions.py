@@ -10,20 +10,24 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import DatabaseError
 
 from activities.action_runs.steps import ActionSteps, Attempt
-from activities.automation_runs.nodes.records import RecordNodes
-from models.automation.action_runs import step_writes
-from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
-from models.automation.action_runs.commands import run_action
+from activities.automation_runs.nodes.writes import RecordNodes
+from models.automation.action_runs import execution
+from models.automation.action_runs.commands import (
+    ActionRequest,
+    accept,
+    run_action,
+    runnable_action,
+)
 from models.automation.action_runs.execution import load_header
-from models.automation.action_runs.shapes import RunAction
+from models.automation.action_runs.queries import RunAction
 from models.automation.action_runs.tables import action_run
 from models.automation.actions.tables import action
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.base import Id
 from models.data.records.tables import record
-from runtime.families import Family
-from runtime.outbox import withdraw_starts
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import withdraw_starts
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, once, reply
@@ -74,7 +78,7 @@ async def test_an_action_has_one_step(engine: Engine) -> None:
 async def test_a_database_that_goes_away_after_a_call_is_waited_for(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch, *, of_a_node: bool
 ) -> None:
-    complete = step_writes.complete_step
+    complete = execution.complete_step
     troubles = iter([psycopg.OperationalError("gone")])
 
     async def failing(*given: Any) -> None:
@@ -82,7 +86,7 @@ async def test_a_database_that_goes_away_after_a_call_is_waited_for(
             raise trouble
         await complete(*given)
 
-    monkeypatch.setattr(step_writes, "complete_step", failing)
+    monkeypatch.setattr(execution, "complete_step", failing)
     endpoint = await serve(reply())
     if of_a_node:
         action_id = await make(engine, "http_request", method="POST", url=endpoint.url)

@@ -13,8 +13,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import Text, func, literal_column, select, update
 
-from activities.authorizations.token_endpoint import TokenEndpoints
-from activities.authorizations.tokens import Tokens
+from activities.authorizations import TokenEndpoints, Tokens
 from activities.connections import ConnectionUseError
 from models.core.access.rules import Role
 from models.core.base import Id
@@ -22,11 +21,11 @@ from models.messages.jobs.tables import job
 from models.sources.authorizations.tables import oauth_authorization
 from models.sources.connections.queries import open_connection
 from models.sources.connections.tables import connection
+from runtime.configuration.sections import ProviderSettings
+from runtime.configuration.settings import Settings
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.provider_settings import ProviderSettings
-from runtime.schema import metadata
-from runtime.settings import Settings
+from runtime.postgresql.schema import metadata
 from tests.support.authorization_server import (
     CLIENT_ID,
     CLIENT_SECRET,

@@ -13,8 +13,8 @@ from sqlalchemy import Text, func, literal_column, select
 from models.core.base import Id
 from models.messages.jobs.tables import job
 from models.sources.connections.queries import open_connection
-from runtime.schema import metadata
-from runtime.settings import Settings
+from runtime.configuration.settings import Settings
+from runtime.postgresql.schema import metadata
 from tests.support.authorization_server import (
     CLIENT_SECRET,
     AuthorizationServer,

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import select
 
 from models.automation.waits import commands
-from models.automation.waits.errors import (
+from models.automation.waits.commands import ResumeNode
+from models.automation.waits.rules import (
     DecidedAlreadyError,
     NotResumableError,
     OnlyAskedError,
     OwnRunError,
 )
-from models.automation.waits.shapes import ResumeNode
 from models.core.access.rules import Role
 from models.messages.notifications.tables import notification
 from runtime.errors import DeniedError, NotFoundError, ValidationError

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from models.automation.automation_runs.tables import automation_run
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.run_rows import error_codes, states
 

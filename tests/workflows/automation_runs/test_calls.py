@@ -16,12 +16,12 @@ from models.automation.automation_runs.run_header import load_header
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automations.commands import update_automation
 from models.automation.automations.shapes import UpdateAutomation
-from models.automation.run_overviews.queries import overview
+from models.automation.run_overviews import overview
 from models.core.base import Id
 from models.messages.notifications.tables import notification
 from runtime.errors import ValidationError
-from runtime.families import Family, SearchAttribute
-from runtime.outbox import AWAITED
+from runtime.temporal.families import Family, SearchAttribute
+from runtime.temporal.outbox import AWAITED
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
 from tests.support.patience import ENOUGH, found_when

@@ -17,13 +17,12 @@ import pytest
 import structlog
 from sqlalchemy import text
 
-from models.automation.secrets.commands import put_secret
-from models.automation.secrets.shapes import PutSecret
+from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Actor, Role
 from models.tables import metadata
 from runtime.database import Database
-from runtime.families import Family
-from runtime.telemetry import configure_logging
+from runtime.observability.logs import configure_logging
+from runtime.temporal.families import Family
 from tests.support.actions import step
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client

@@ -12,7 +12,7 @@ from activities.automation_runs.nodes.resolution import ResolvedNode, resolve_pa
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.core.base import Id
 from models.data.records.tables import record
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import ENOUGH, promised

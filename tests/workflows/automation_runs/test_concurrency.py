@@ -11,20 +11,25 @@ from sqlalchemy import func, select
 from models.automation.automation_runs import commands, execution, queries, slots
 from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation.automation_runs.calls import Call, accept_call
-from models.automation.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
-from models.automation.automation_runs.gate import pass_gate
-from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automation_runs.filters import RunFilter
+from models.automation.automation_runs.node_writes import pass_gate
+from models.automation.automation_runs.rules import (
+    OPEN_RUN,
+    ConcurrencyKeyError,
+    RunSource,
+    RunStatus,
+    SlotsTakenError,
+)
 from models.automation.automation_runs.run_header import automation_actor, load_header
 from models.automation.automation_runs.shapes import TestRun as Body
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.payload_expressions import early_problem
+from models.automation.automations.rules.attributes import early_problem
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.pagination import page_request
 from runtime.derived_ids import derived_id
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held

@@ -13,10 +13,10 @@ from activities.automation_runs.transactions import AutomationRunActivities
 from cli.families.registry import WORKFLOWS
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
+from runtime.configuration.settings import Settings
 from runtime.database import Database
-from runtime.families import Family
-from runtime.payload_converter import data_converter
-from runtime.settings import Settings
+from runtime.temporal.executions import data_converter
+from runtime.temporal.families import Family
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, Json, by_node, graph, node, running_engine
 from tests.support.postgres import migrated_database

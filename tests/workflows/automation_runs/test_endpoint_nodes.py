@@ -7,12 +7,12 @@ from uuid import uuid4
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.actions.rules import ActionKind
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.messages.webhook_endpoints import commands
-from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint, UpdateWebhookEndpoint
-from models.messages.webhook_signing.commands import show_signing_secret
+from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint, UpdateWebhookEndpoint
+from models.messages.webhook_signing import show_signing_secret
 from runtime.errors import NotFoundError, ValidationError
 from tests.support.actions import act, ended, make, start
 from tests.support.endpoint import Endpoint, Serve, reply

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from models.automation.automation_runs import execution
-from models.automation.automation_runs.end_effects import failure_run_id
+from models.automation.automation_runs.execution import failure_run_id
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.messages.notifications.tables import notification

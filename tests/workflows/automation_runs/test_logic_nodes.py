@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-import runtime.bounded_processes
+import runtime.processes.bounded_processes
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.kinds import NodeKind
-from runtime.bounded_processes import _Limits, refuse_beyond
+from runtime.processes.bounded_processes import _Limits, refuse_beyond
 from tests.support.attacks import COMPARED, DOUBLED, FORMULA
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
@@ -63,7 +63,7 @@ async def test_a_condition_chooses_its_branch(
 async def test_what_grows_without_end_fails_its_node_alone(
     engine: Engine, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "SECONDS", 0.3)
     segment = f"{{{{ {text} }}}}"
     attacks = {
         "made": node("made", "transform", output={"x": binding("expression", text)}),
@@ -83,8 +83,8 @@ async def test_what_grows_without_end_fails_its_node_alone(
 async def test_a_workspace_that_evaluates_too_much_is_kept_waiting_and_loses_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
-    monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "SECONDS", 0.3)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "QUEUE_SECONDS", 0.01)
     monkeypatch.setattr(_Limits, "per_key", None)
     refuse_beyond(1)
     nodes = [

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from activities.automation_runs import quick_loops
+from activities.automation_runs import quick_nodes
 from activities.contracts import NodeEnd
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
@@ -19,7 +19,7 @@ from models.automation.automation_runs.shapes import RetryRun
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 from models.data.records.tables import record
-from runtime.families import Family, SearchAttribute
+from runtime.temporal.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import ENOUGH, eventually, promised
@@ -277,7 +277,7 @@ async def test_a_quick_loop_goes_on_where_a_lost_turn_left_it(
     engine: Engine, table: Id, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database goes away in the middle, twice; every record is made once."""
-    execute = quick_loops.QuickLoops._end
+    execute = quick_nodes.QuickLoops._end
     calls = 0
 
     async def failing(self: Any, *given: Any) -> Any:
@@ -288,7 +288,7 @@ async def test_a_quick_loop_goes_on_where_a_lost_turn_left_it(
             raise psycopg.OperationalError("gone")
         return end
 
-    monkeypatch.setattr(quick_loops.QuickLoops, "_end", failing)
+    monkeypatch.setattr(quick_nodes.QuickLoops, "_end", failing)
     run = await engine.run(
         around(
             node("make", "create_record", databaseId=str(table), data={"code": ITEM}),
@@ -309,7 +309,7 @@ async def test_a_quick_loop_goes_on_where_a_lost_turn_left_it(
 async def test_a_quick_loop_takes_turns(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns of no time: every local activity runs a node or two, and nothing runs twice."""
     ended: list[tuple[str, str]] = []
-    execute = quick_loops.QuickLoops._end
+    execute = quick_nodes.QuickLoops._end
 
     async def noted(self: Any, one: Any, ref: Any) -> Any:
         end = await execute(self, one, ref)
@@ -318,7 +318,7 @@ async def test_a_quick_loop_takes_turns(engine: Engine, monkeypatch: pytest.Monk
         one.turn.hurry(0)
         return end
 
-    monkeypatch.setattr(quick_loops.QuickLoops, "_end", noted)
+    monkeypatch.setattr(quick_nodes.QuickLoops, "_end", noted)
     run = await engine.run(
         graph(
             loop("outer", [[1, 2], [3, 4], [5, 6]], parallelism=2, collect="sum"),
@@ -496,12 +496,12 @@ async def test_a_slow_item_beside_quick_ones(engine: Engine, serve: Serve) -> No
 
 
 @pytest.mark.parametrize(
-    ("parallelism", "most"), [(1, 1), (3, 3), (50, quick_loops.CONCURRENT_TRANSACTIONS)]
+    ("parallelism", "most"), [(1, 1), (3, 3), (50, quick_nodes.CONCURRENT_TRANSACTIONS)]
 )
 async def test_quick_items_side_by_side(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, parallelism: int, most: int
 ) -> None:
-    execute = quick_loops.QuickLoops._end
+    execute = quick_nodes.QuickLoops._end
     now, seen = 0, 0
 
     async def counted(self: Any, *given: Any) -> Any:
@@ -515,7 +515,7 @@ async def test_quick_items_side_by_side(
         finally:
             now -= 1
 
-    monkeypatch.setattr(quick_loops.QuickLoops, "_end", counted)
+    monkeypatch.setattr(quick_nodes.QuickLoops, "_end", counted)
     run = await engine.run(around(step("body"), parallelism=parallelism), {"items": [0] * 60})
     assert (run.status, seen) == ("succeeded", most), run.error
 

@@ -16,10 +16,10 @@ from sqlalchemy import select
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.notifications.tables import notification
-from models.messages.webhook_signing.commands import show_signing_secret, signing_secret
-from models.people.users.commands import sync_profile
-from models.people.workspaces.commands import add_member
-from runtime.identity_settings import DEVELOPMENT_ISSUER
+from models.messages.webhook_signing import show_signing_secret, signing_secret
+from models.people.users import sync_profile
+from models.people.workspaces import add_member
+from runtime.configuration.sections import DEVELOPMENT_ISSUER
 from tests.support.actions import make
 from tests.support.endpoint import Endpoint, Serve, after, never, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
@@ -326,7 +326,7 @@ async def test_a_database_that_is_away_when_a_webhook_is_signed_is_waited_for(
             raise trouble
         return await signing_secret(*given)
 
-    monkeypatch.setattr("activities.automation_runs.nodes.webhook.signing_secret", failing)
+    monkeypatch.setattr("activities.automation_runs.nodes.effects.signing_secret", failing)
     endpoint = await serve(reply())
     run = await engine.run(hook(endpoint))
     assert (run.status, len(endpoint.requests)) == ("succeeded", 1), run.error

@@ -8,10 +8,10 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.automation_runs import AutomationRuns
+from cli.families.runs import AutomationRuns
 from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when
 from tests.support.pauses import pause_work, resume_work

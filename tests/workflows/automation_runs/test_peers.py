@@ -20,8 +20,7 @@ from models.automation.automation_runs.shapes import AutomationRunDetail, NodeRu
 from models.automation.automations import commands as automations
 from models.automation.automations.import_export import ImportAutomation, import_automation
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
-from models.automation.waits.commands import resume
-from models.automation.waits.shapes import ResumeNode
+from models.automation.waits.commands import ResumeNode, resume
 from models.core.base import Id
 from tests.support.endpoint import reply
 from tests.support.engine import KEYS, Engine

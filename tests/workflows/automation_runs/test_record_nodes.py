@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import func, select
 
 from models.core.base import Id
-from models.data.databases.commands.fields import create_field
+from models.data.databases.field_changes import create_field
 from models.data.fields.shapes import CreateField
-from models.data.records.commands.records import create_record
+from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
-from models.data.views.commands.views import create_view
+from models.data.views.commands import create_view
 from models.data.views.shapes import CreateView
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.goods import make_table

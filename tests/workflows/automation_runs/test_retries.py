@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from activities.automation_runs import outside_nodes
-from models.automation.automation_runs import gated_writes
+from models.automation.automation_runs import node_writes
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import ENOUGH
@@ -169,7 +169,7 @@ async def test_a_database_that_goes_away_before_the_call_is_waited_for(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knows then whether the attempt is shown as begun."""
-    start = gated_writes.start_with_gate
+    start = node_writes.start_with_gate
     troubles = iter([psycopg.OperationalError("gone")])
 
     async def failing(*given: Any) -> bool:
@@ -178,7 +178,7 @@ async def test_a_database_that_goes_away_before_the_call_is_waited_for(
             raise trouble
         return started
 
-    monkeypatch.setattr(gated_writes, "start_with_gate", failing)
+    monkeypatch.setattr(node_writes, "start_with_gate", failing)
     endpoint = await serve(reply())
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
     assert (run.status, by_node(run)["call"].attempt) == ("succeeded", 1), run.error

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from models.automation.automations.queries import detail
-from models.automation.secrets.commands import delete_secret, put_secret
-from models.automation.secrets.shapes import PutSecret
+from models.automation.secrets.store import PutSecret, delete_secret, put_secret
 from runtime.errors import ValidationError
 from tests.support.endpoint import Received, Script, Serve, reply
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node

@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from models.automation.waits import commands, store
-from models.automation.waits.errors import NotResumableError
-from models.automation.waits.resume_urls import Address, read_token, resume_path
-from models.automation.waits.shapes import ResumeNode
+from models.automation.waits.commands import ResumeNode
+from models.automation.waits.links import NodeAddress, read_resume_token, resume_path
+from models.automation.waits.rules import NotResumableError
 from models.automation.waits.tables import automation_event, run_wait
 from models.core.access.rules import Role
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import DeniedError, NotFoundError, ValidationError
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.attacks import COMPARED
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node, running_engine
 from tests.support.patience import ENOUGH
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.takes(seconds=30)
 
 async def by_url(engine: Engine, path: str, **data: Any) -> int:
     """Call a resume URL; how many nodes go on."""
-    address = read_token(KEYS, path.rpartition("/")[2])
+    address = read_resume_token(KEYS, path.rpartition("/")[2])
     assert address is not None
     async with engine.database.transaction() as work:
         return await commands.resume_by_url(work, address, data)
@@ -276,7 +276,7 @@ async def test_a_url_can_be_switched_off(engine: Engine, off: Any) -> None:
         held("first", "wait_event", {}), *event(resumeUrl=off)["nodes"], edges=[("first", "hear")]
     )
     place = await waiting(engine, content, {"open": False})
-    path = resume_path(KEYS, Address(place[1], "hear"))
+    path = resume_path(KEYS, NodeAddress(place[1], "hear"))
     with contextlib.suppress(NotFoundError):
         # Before the node waits, nobody may know; what came is no answer then.
         await by_url(engine, path, early=True)
@@ -290,14 +290,14 @@ async def test_a_url_can_be_switched_off(engine: Engine, off: Any) -> None:
 
 async def test_a_token_is_ours_or_none(engine: Engine) -> None:
     place = await waiting(engine, event())
-    path = resume_path(KEYS, Address(place[1], "hear"))
+    path = resume_path(KEYS, NodeAddress(place[1], "hear"))
     token = path.rpartition("/")[2]
     foreign = KeyRing(["another secret of the tests, long enough to be one"])
-    forged = resume_path(foreign, Address(place[1], "hear")).rpartition("/")[2]
+    forged = resume_path(foreign, NodeAddress(place[1], "hear")).rpartition("/")[2]
     for bad in (forged, token[:-1], f"{token}A", f"{token}==", "é", "", "A" * 3_000):
-        assert read_token(KEYS, bad) is None
+        assert read_resume_token(KEYS, bad) is None
     rotated = KeyRing(["a new secret of the tests, long enough to be one", MASTER_SECRET])
-    assert read_token(rotated, token) == Address(place[1], "hear")
+    assert read_resume_token(rotated, token) == NodeAddress(place[1], "hear")
     await engine.cancel(*place)
 
 

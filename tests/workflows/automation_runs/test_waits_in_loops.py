@@ -13,7 +13,7 @@ from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.waits.tables import run_wait
 from models.core.base import Id
 from runtime.database import Database
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.patience import ENOUGH, eventually

@@ -5,7 +5,7 @@ from collections import Counter
 from sqlalchemy import select
 
 from activities.sources.reading_process import BATCH
-from models.data.records.queries.creations import CHANGES
+from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.tables import record
 from models.messages.workspace_events.tables import workspace_event
 from tests.support.client import Client
@@ -36,15 +36,15 @@ async def test_the_rows_of_all_batches_have_a_history_and_one_event(
     database_id, told_type = result["databaseId"], workspace_event.c.type
     place = record.c.data["place"].as_integer().label("place")
     records = select(record.c.id, place).where(record.c.database_id == database_id)
-    told = CHANGES.c.after["place"].as_integer()
-    changes = select(CHANGES.c.record_id, CHANGES.c.kind, told).where(
-        CHANGES.c.database_id == database_id
+    told = CHANGES_WITH_CREATIONS.c.after["place"].as_integer()
+    changes = select(CHANGES_WITH_CREATIONS.c.record_id, CHANGES_WITH_CREATIONS.c.kind, told).where(
+        CHANGES_WITH_CREATIONS.c.database_id == database_id
     )
     async with space.database.transaction() as work:
         # Statistics gathered while the import wrote know no row of it: a join of the two by
         # PostgreSQL may then compare each with each.
         rows = await work.rows(records.order_by(record.c.id))
-        history = await work.rows(changes.order_by(CHANGES.c.record_id))
+        history = await work.rows(changes.order_by(CHANGES_WITH_CREATIONS.c.record_id))
         events = await work.rows(
             select(told_type, workspace_event.c.data).where(
                 workspace_event.c.workspace_id == space.id, told_type.like("record.%")

@@ -10,7 +10,7 @@ import pytest
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.endpoint import Script, Serve, never, reply
 from tests.support.engine import Engine

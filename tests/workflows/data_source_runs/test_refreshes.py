@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.core.base import Id
-from models.sources.data_source_runs.commands.staging import find_run
+from models.sources.data_source_runs.staging import find_run
 from tests.support.endpoint import Answer, reply
 from tests.support.sources import Source, goods
 

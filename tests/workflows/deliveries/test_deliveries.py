@@ -15,8 +15,8 @@ from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
-from models.people.users.queries import find_user
-from runtime.families import Family
+from models.people.users import find_user
+from runtime.temporal.families import Family
 from tests.support.delivery_stories import (
     attempted,
     ended,

@@ -8,16 +8,15 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from activities.deliveries.starter import DeliveryStarter
-from activities.deliveries.webhook_fan_out import WebhookFanOut
+from activities.pollers import DeliveryStarter, WebhookFanOut
 from models.core.base import Id
-from models.messages.deliveries import circuit, rules, starts
+from models.messages.deliveries import lines, rules, starts
 from models.messages.deliveries.lines import try_now
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.starts import expire_deliveries
 from models.messages.deliveries.tables import EXECUTING, delivery, delivery_line
-from models.messages.webhook_endpoints import fan_out
-from models.messages.webhook_endpoints.fan_out import expire_untold
+from models.messages.webhook_endpoints import deliveries as fan_out
+from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.tables import workspace_event
 from tests.support.ageing import ago, purged
 from tests.support.client import Client
@@ -41,7 +40,7 @@ pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.usefixtures("engine")]
 @pytest.fixture
 def _quick_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """A circuit is open for a second and more; what failed waits an hour by itself."""
-    monkeypatch.setattr(circuit, "FIRST_PAUSE", 1.0)
+    monkeypatch.setattr(lines, "FIRST_CIRCUIT_PAUSE", 1.0)
     monkeypatch.setitem(rules.PAUSES, DeliveryChannel.WEBHOOK, (3_600.0,) * 9)
 
 
@@ -114,7 +113,7 @@ async def test_failing_endpoints_hold_back_no_good_one(
     assert max(displaced) <= 2 * starts.LINE_ROOM
     for one in failing:
         found = await in_state(client, space, one, "open", "half_open")
-        assert found["failures"] >= circuit.MOST_FAILURES
+        assert found["failures"] >= lines.MOST_FAILURES
         assert found["nextAttemptAt"] > found["since"]
 
 
@@ -123,16 +122,16 @@ async def test_failing_endpoints_hold_back_no_good_one(
 async def test_a_circuit_opens_is_tried_and_closes(
     client: Client, space: Space, serve: Serve
 ) -> None:
-    receiver = await serve(*[reply(500)] * (circuit.MOST_FAILURES + 1), reply(200))
+    receiver = await serve(*[reply(500)] * (lines.MOST_FAILURES + 1), reply(200))
     endpoint = await create(client, space, receiver.url)
     assert await circuit_of(client, space, endpoint) == {"state": "closed", "failures": 0}
     await happen(space, 12)
     await tell(space)
     opened = await in_state(client, space, endpoint, "open")
-    assert opened["failures"] == circuit.MOST_FAILURES
+    assert opened["failures"] == lines.MOST_FAILURES
     path = f"{space.path}/webhook-endpoints/{endpoint['id']}/deliveries"
     assert (await client.get(path)).json()["data"]["circuit"]["state"] in {"open", "half_open"}
-    assert len(receiver.requests) == circuit.MOST_FAILURES, "nothing is tried while it is open"
+    assert len(receiver.requests) == lines.MOST_FAILURES, "nothing is tried while it is open"
 
     log = await ended(client, space, endpoint, 12)
     assert {one["status"] for one in log} == {"delivered"}
@@ -141,8 +140,8 @@ async def test_a_circuit_opens_is_tried_and_closes(
     assert closed["since"] > opened["since"]
     # Those that failed are due at once too, although their own pauses are an hour.
     arrived = numbers([call.json() for call in receiver.requests])
-    assert len(arrived) == 12 + circuit.MOST_FAILURES + 1
-    assert arrived[: circuit.MOST_FAILURES] == list(range(circuit.MOST_FAILURES))
+    assert len(arrived) == 12 + lines.MOST_FAILURES + 1
+    assert arrived[: lines.MOST_FAILURES] == list(range(lines.MOST_FAILURES))
 
 
 async def test_workers_that_start_at_once_start_once(client: Client, space: Space) -> None:
@@ -240,9 +239,9 @@ async def test_an_endpoint_that_fails_has_few_deliveries_until_it_takes_one(
 ) -> None:
     monkeypatch.setattr(fan_out, "MOST_FAILING", 6)
     monkeypatch.setattr(fan_out, "MOST_DELIVERIES", 3)
-    receiver = await serve(*[reply(500)] * circuit.MOST_FAILURES, reply(200))
+    receiver = await serve(*[reply(500)] * lines.MOST_FAILURES, reply(200))
     endpoint = await create(client, space, receiver.url)
-    await happen(space, circuit.MOST_FAILURES)
+    await happen(space, lines.MOST_FAILURES)
     await tell(space)
     await in_state(client, space, endpoint, "open")
     await happen(space, 20)
@@ -252,13 +251,13 @@ async def test_an_endpoint_that_fails_has_few_deliveries_until_it_takes_one(
         await try_now(work, space.id, DeliveryChannel.WEBHOOK, Id(endpoint["id"]))
     await in_state(client, space, endpoint, "closed")
     await tell_all(space)
-    log = await ended(client, space, endpoint, 20 + circuit.MOST_FAILURES)
+    log = await ended(client, space, endpoint, 20 + lines.MOST_FAILURES)
     assert {one["status"] for one in log} == {"delivered"}
 
 
 @pytest.mark.long
 async def test_a_test_tries_at_once(client: Client, space: Space, serve: Serve) -> None:
-    receiver = await serve(*[reply(500)] * circuit.MOST_FAILURES, reply(200))
+    receiver = await serve(*[reply(500)] * lines.MOST_FAILURES, reply(200))
     endpoint = await create(client, space, receiver.url)
     await happen(space, 8)
     await tell(space)

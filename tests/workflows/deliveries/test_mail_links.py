@@ -6,11 +6,11 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select
 
-from models.automation.waits.link_decisions import decide_by_link, question_of
-from models.automation.waits.shapes import ResumeNode
+from models.automation.waits.approvals import decide_by_link, question_of
+from models.automation.waits.commands import ResumeNode
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.tables import Notification, notification
 from tests.support.delivery_stories import ended, mail, member, row, tell
 from tests.support.engine import KEYS, PUBLIC_URL, Engine

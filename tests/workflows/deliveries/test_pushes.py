@@ -11,13 +11,13 @@ from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.tables import Delivery, delivery
-from models.messages.notification_preferences.commands import replace_preferences
-from models.messages.notification_preferences.kinds import NotificationKind
-from models.messages.notification_preferences.shapes import ReplacePreferences
+from models.messages.notification_preferences import (
+    NotificationKind,
+    ReplacePreferences,
+    replace_preferences,
+)
 from models.messages.notifications.tables import Notification
-from models.messages.push_devices.commands import register_push_device
-from models.messages.push_devices.shapes import RegisterPushDevice
-from models.messages.push_devices.tables import push_device
+from models.messages.push_devices import RegisterPushDevice, push_device, register_push_device
 from tests.support.browsers import Browser
 from tests.support.delivery_stories import attempted, ended, execution_of, member, tell
 from tests.support.endpoint import Serve, reply

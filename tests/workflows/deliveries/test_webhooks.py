@@ -9,16 +9,16 @@ import pytest
 from sqlalchemy import select, update
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from activities.deliveries.webhook_fan_out import WebhookFanOut
+from activities.pollers import WebhookFanOut
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
-from models.messages.webhook_endpoints import fan_out
+from models.messages.webhook_endpoints import deliveries as fan_out
 from models.messages.webhook_endpoints.tables import webhook_endpoint
-from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Received, Serve, reply

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from activities.jobs.imported_contents import Fetched, fetch_contents
+from activities.jobs.resource_imports import Fetched, fetch_contents
 from activities.providers.adapter import Downloaded
-from activities.providers.demo.adapter import DemoAdapter
+from activities.providers.demo import DemoAdapter
 from tests.workflows.integrations.conftest import Demo
 
 pytestmark = pytest.mark.takes(seconds=30)
@@ -170,7 +170,7 @@ async def test_a_chunk_leaves_to_the_next_what_it_has_no_time_for(
         return contents
 
     monkeypatch.setattr(DemoAdapter, "download", slow)
-    monkeypatch.setattr("activities.jobs.imported_contents.BEGIN_SECONDS", 0.3)
+    monkeypatch.setattr("activities.jobs.resource_imports.BEGIN_SECONDS", 0.3)
     monkeypatch.setattr("activities.jobs.resource_imports.fetch_contents", noted)
     await demo.becomes(generated=30)
     made = await demo.does("import", "generated")

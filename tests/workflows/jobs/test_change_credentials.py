@@ -9,9 +9,9 @@ from sqlalchemy import select, text, update
 
 from models.automation.actions.tables import action
 from models.sources.data_sources.tables import data_source
-from models.workspace.changes.commands.proposals import expire_changes
+from models.workspace.changes.commands import expire_changes
 from models.workspace.changes.tables import change_set
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.items import read, refused

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import delete, select, update
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.retention import Expired, RetentionActivities
+from activities.maintenance.sweeps import Expired, RetentionActivities
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
-from models.people.workspaces.tables import workspace_member
-from models.workspace.changes.commands.application import accept_application
+from models.people.workspaces import workspace_member
+from models.workspace.changes.commands import accept_application
 from models.workspace.changes.shapes import ApplyChanges
 from models.workspace.changes.tables import change_set
 from runtime.ids import new_id

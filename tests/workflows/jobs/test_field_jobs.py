@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from models.data.fields.tables import removed_field
-from models.data.records.commands import stored_values
+from models.data.records import bulk
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.patience import eventually
@@ -73,7 +73,7 @@ async def test_the_values_of_a_removed_field_are_removed(
     engine: Engine, client: Client, space: Space, monkeypatch: Any
 ) -> None:
     del engine
-    monkeypatch.setattr(stored_values, "MAX_RECORDS", 2)
+    monkeypatch.setattr(bulk, "MAX_RECORDS", 2)
     field, _ = await things(client, space, *"abcde")
     path = f"/v1/databases/{field['databaseId']}/fields"
     assert (await client.delete(f"{path}/{field['id']}")).status_code == 200

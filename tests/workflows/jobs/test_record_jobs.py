@@ -6,12 +6,11 @@ import pytest
 
 from models.core.base import Id
 from models.data.fields.queries import load_schema
-from models.data.record_exports.commands import accept_export
-from models.data.record_exports.queries import export_detail
+from models.data.record_exports.exports import accept_export, export_detail
 from models.data.record_exports.shapes import CreateExport
-from models.data.records.commands import index
-from models.data.records.commands.records import create_record
-from models.data.records.queries.records import ask_records
+from models.data.records import side_index
+from models.data.records.commands import create_record
+from models.data.records.queries import ask_records
 from models.data.records.shapes import CreateRecord, RecordQuery
 from runtime.ids import new_id
 from tests.support.engine import KEYS, Engine
@@ -50,7 +49,7 @@ async def test_an_export_is_written(engine: Engine, table: Id) -> None:
 async def test_an_index_is_built(
     engine: Engine, table: Id, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "LARGE", 2)
+    monkeypatch.setattr(side_index, "LARGE", 2)
     await fill(engine, table, 3)
     body = RecordQuery.model_validate({"sorts": [{"field": "price"}]})
     async with engine.database.transaction() as work:

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from models.workspace.starters.files import templates
+from models.workspace.starters.seeding import templates
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.items import read, refused, titles
@@ -125,7 +125,7 @@ async def test_nothing_is_left_of_what_cannot_be_built(
     broken = template.operations[-1].model_copy(update={"input": {"automationId": str(uuid4())}})
     operations = (*template.operations[:-1], broken)
     known = {"team_tasks": type(template)(**{**_columns(template), "operations": operations})}
-    monkeypatch.setattr("models.workspace.starters.files.templates", lambda: known)
+    monkeypatch.setattr("models.workspace.starters.seeding.templates", lambda: known)
     answer = await client.post(f"{space.path}/starter-template", json={"templateKey": "team_tasks"})
     assert refused(answer) == (409, "conflict")
     assert await databases(client, space) == []

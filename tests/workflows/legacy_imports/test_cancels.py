@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import pytest
 
-from models.workspace.legacy_imports.commands.entries import Held
-from models.workspace.legacy_imports.commands.verification import Sample, verify_counts
+from models.workspace.legacy_imports.entries import Held
+from models.workspace.legacy_imports.stages import Sample, verify_counts
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
 from tests.support.legacy_imports import Administrator, folders, left_of, owners, told, whole
@@ -50,7 +50,7 @@ async def test_what_was_finished_before_a_cancel_is_released(admin: Administrato
     async def is_done() -> bool:
         return bool((await admin.get(run["id"]))["workspaces"][0]["stage"] == "done")
 
-    with patch("activities.legacy_imports.workspaces.verify_counts", refuse):
+    with patch("activities.legacy_imports.verify_counts", refuse):
         await admin.decide(run["id"], "start")
         await eventually(is_done, "the first workspace")
         await admin.decide(run["id"], "cancel")

@@ -8,7 +8,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import func, update
 
-from models.people.workspaces.tables import workspace
+from models.people.workspaces import workspace
 from tests.support.legacy_imports import Administrator, folder, folders, whole
 from tests.support.patience import eventually
 from tests.support.spaces import Space, make_space

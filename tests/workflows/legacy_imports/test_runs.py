@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select, text, update
 
 from models.content.items.tables import item
-from models.workspace.legacy_imports.commands import rollbacks
-from models.workspace.legacy_imports.purge import purge_legacy_imports
+from models.workspace.legacy_imports import rollbacks
+from models.workspace.legacy_imports.executions import purge_legacy_imports
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import Database
 from tests.support.bundles import bundle

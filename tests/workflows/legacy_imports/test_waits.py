@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import delete, select
 from temporalio.client import Client as Temporal
 
-from activities.maintenance.executions import describe_execution
+from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
-from cli.families.legacy_imports import LegacyImports
-from models.workspace.legacy_imports.commands import decisions, recovery
+from cli.families.imports import LegacyImports
+from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.errors import ConflictError
-from runtime.families import Family
-from runtime.outbox import outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.legacy_import_stories import accept, begin, small, until
 from tests.support.patience import eventually
@@ -39,9 +39,9 @@ async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: E
     events = (await engine.client.get_workflow_handle(workflow_id).fetch_history()).events
     assert not any(one.HasField("timer_started_event_attributes") for one in events)
     async with engine.database.transaction() as work:
-        await decisions.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
+        await commands.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
     async with engine.database.transaction() as work:
-        await decisions.start(work, run_id)
+        await commands.start(work, run_id)
     await until(engine, run_id, "completed")
 
 
@@ -64,8 +64,8 @@ async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
     await until(engine, run_id, "awaiting_review")
     await _sleeps(engine.client, Family.LEGACY_IMPORT.workflow_id(run_id))
     async with engine.database.transaction() as work:
-        await decisions.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
-        await decisions.start(work, run_id)
+        await commands.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
+        await commands.start(work, run_id)
         await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
     reconciler = Reconciler(engine.database, engine.client, [LegacyImports()])
     async with engine.database.reading() as work:
@@ -95,14 +95,14 @@ async def test_a_workspace_that_failed_is_tried_again(engine: Engine) -> None:
         refused.append(1)
         raise ConflictError("Not today.")
 
-    with patch("models.workspace.legacy_imports.commands.importing.make_workspace", refuse):
+    with patch("models.workspace.legacy_imports.stages.make_workspace", refuse):
         run_id = await begin(engine, await small(engine))
         run = await until(engine, run_id, "failed")
     (entry,) = run.workspaces
     assert (entry.stage, entry.last_error, entry.attempt) == ("failed", "Not today.", 1)
     assert refused == [1]
     async with engine.database.transaction() as work:
-        await recovery.retry_workspace(work, run_id, entry.id)
+        await commands.retry_workspace(work, run_id, entry.id)
     run = await until(engine, run_id, "completed")
     (entry,) = run.workspaces
     assert (entry.stage, entry.last_error, entry.attempt) == ("done", None, 2)

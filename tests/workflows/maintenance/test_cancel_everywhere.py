@@ -13,11 +13,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.waits.commands import resume
-from models.automation.waits.errors import NotResumableError
-from models.automation.waits.shapes import ResumeNode
-from runtime.families import Family
-from runtime.outbox import outbox
+from models.automation.waits.commands import ResumeNode, resume
+from models.automation.waits.rules import NotResumableError
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.patience import eventually

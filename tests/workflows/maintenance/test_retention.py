@@ -13,12 +13,12 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
-from activities.maintenance.retention import Expired
-from runtime.families import Queue
+from activities.maintenance.sweeps import Expired
+from runtime.temporal.families import Queue
 from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import time_skipping_server
-from workflows.maintenance.retention import ROUNDS, Retention
 from workflows.runners import sandboxed_runner
+from workflows.schedules import ROUNDS, Retention
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest_asyncio
 from sqlalchemy import delete
 
 from runtime.database import Database
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.postgres import migrated_database
 
 

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import func, select
 
 from models.core.base import Id
-from models.data.record_exports.commands import accept_export
+from models.data.record_exports.exports import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.tables import job
-from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
 from runtime.ids import new_id

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import ColumnElement, delete, exists
 from typing_extensions import override
 
-from activities.poller import DueLook, Poller
+from activities.pollers import DueLook, Poller
 from runtime.database import Database
-from runtime.families import Family
 from runtime.ids import new_id
-from runtime.outbox import Intent, append, outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import Intent, append, outbox
 from tests.support.patience import eventually
 
 pytestmark = pytest.mark.takes(seconds=10)
@@ -72,7 +72,7 @@ async def test_a_poller_takes_turns_only_while_something_is_due_for_it(quiet: Da
 async def test_a_notification_is_for_prompt_pollers_alone(
     quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.poller.POLL_SECONDS", 3_600)
+    monkeypatch.setattr("activities.pollers.POLL_SECONDS", 3_600)
     prompt, late = Taker(quiet, Intent.START), Taker(quiet, Intent.CANCEL, prompt=False)
     await intend(quiet, Intent.START)
     async with looking(quiet, prompt, late) as look:
@@ -88,7 +88,7 @@ async def test_a_notification_is_for_prompt_pollers_alone(
 async def test_no_trouble_ends_the_look(
     quiet: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
-    monkeypatch.setattr("activities.poller.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("activities.pollers.POLL_SECONDS", 0.01)
     troubles = iter([trouble])
 
     @asynccontextmanager

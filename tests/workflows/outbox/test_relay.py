@@ -20,9 +20,9 @@ from models.automation.automations.shapes import CreateAutomation
 from models.messages.jobs.commands import accept_job, close_job, start_job
 from models.messages.jobs.rules import JobStatus
 from runtime.database import Database, libpq_url
-from runtime.families import Family
 from runtime.ids import new_id
-from runtime.outbox import AWAITED, Intent, Outbox, append, outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import AWAITED, Intent, Outbox, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.plans import planning_once, prepare, recorded_statements, rows_read
@@ -466,7 +466,7 @@ async def test_a_run_that_never_begins_holds_up_nobody(
 async def test_no_trouble_ends_a_relay(
     quiet: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
-    monkeypatch.setattr("activities.poller.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("activities.pollers.POLL_SECONDS", 0.01)
     (delivered,) = await intend(quiet, new_id(), Intent.CANCEL, 1)
     taken: list[uuid.UUID] = []
     troubles = iter([trouble])

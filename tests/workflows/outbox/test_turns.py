@@ -10,9 +10,9 @@ from temporalio.common import Priority
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from runtime.fairness import fairness
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.executions import fairness
+from runtime.temporal.families import Family
 from tests.support.patience import eventually
 
 BACKLOG = 200

@@ -10,7 +10,7 @@ from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.automation.incidents import commands, queries
 from models.automation.incidents.closing import close_recovered
-from models.automation.incidents.shapes import IncidentDetail, RetryIncident
+from models.automation.incidents.queries import IncidentDetail, RetryIncident
 from models.automation.incidents.tables import incident
 from models.core.base import Id
 from runtime.clock import utc_now

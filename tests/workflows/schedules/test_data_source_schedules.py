@@ -19,15 +19,14 @@ from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.schedules import ScheduleMaintenance
-from activities.schedules.fires import FireCall, ScheduleFires
-from activities.schedules.schedules import Schedules
+from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role
 from models.core.schedules.timetables import due_run_id
 from models.core.work_bounds import RUNNING
-from models.people.workspaces.commands import delete_workspace
-from runtime.families import Family
-from runtime.outbox import outbox
+from models.people.workspaces import delete_workspace
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.client import Client
 from tests.support.endpoint import Serve, never
 from tests.support.engine import Engine

@@ -17,11 +17,11 @@ from temporalio.client import (
 )
 from temporalio.testing import WorkflowEnvironment
 
-from activities.schedules.specs import spec_of
+from activities.schedules import spec_of
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.schedules import timing_of
-from models.core.schedules.timezones import clock_changes
+from models.core.schedules.timetables import clock_changes
 
 DAY = timedelta(days=1)
 NOW = datetime(2026, 2, 1, tzinfo=UTC)

@@ -15,19 +15,17 @@ from temporalio.client import (
 )
 from temporalio.common import SearchAttributeKey
 
-from activities.schedules.fires import FireCall, ScheduleFires
-from activities.schedules.schedules import Schedules
+from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
-from models.automation.automation_runs import scheduled_runs
+from models.automation.automation_runs import commands
 from models.automation.automation_runs.tables import automation_run
-from models.automation.automations.previews import preview_stored
+from models.automation.automations.schedules import preview_stored
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.base import Id
-from models.core.schedules.shapes import PassedOver
-from models.core.schedules.timetables import due_run_id
-from runtime.families import Queue
+from models.core.schedules.timetables import PassedOver, due_run_id
 from runtime.ids import new_id
-from runtime.outbox import outbox
+from runtime.temporal.families import Queue
+from runtime.temporal.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
 from tests.support.run_rows import runs_of
@@ -84,7 +82,7 @@ async def trigger(engine: Engine, automation_id: Id) -> None:
 async def backfill(engine: Engine, automation_id: Id, start: datetime, end: datetime) -> Backfilled:
     body = Backfill.model_validate({"from": start.isoformat(), "to": end.isoformat()})
     async with engine.database.transaction() as work:
-        return await scheduled_runs.backfill(work, engine.actor, automation_id, body)
+        return await commands.backfill(work, engine.actor, automation_id, body)
 
 
 @pytest.mark.long
@@ -198,7 +196,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 ) -> None:
     made = await scheduled(engine, LONG)
     reached, show_running = asyncio.Event(), asyncio.Event()
-    original = scheduled_runs.fire
+    original = commands.fire
 
     async def slow(*arguments: Any) -> Any:
         accepted = await original(*arguments)
@@ -206,7 +204,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
         await show_running.wait()
         return accepted
 
-    monkeypatch.setattr("activities.schedules.families.fire_automation", slow)
+    monkeypatch.setattr("activities.schedules.fire_automation", slow)
     await trigger(engine, made.id)
     await asyncio.wait_for(reached.wait(), ENOUGH)
     [fire] = await until_fires(engine, made.id)

@@ -19,7 +19,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance import schedules as maintenance_schedules
 from activities.maintenance.schedules import ScheduleMaintenance
-from activities.schedules.schedules import Schedules
+from activities.schedules import Schedules
 from cli.families.registry import SCHEDULED
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import (
@@ -31,10 +31,10 @@ from models.automation.automations.tables import automation
 from models.content.items import commands as items
 from models.content.items.shapes import UpdateItem
 from models.core.base import Id
-from models.people.workspaces.commands import delete_workspace
-from models.workspace.targets.commands.items import update_item
+from models.people.workspaces import delete_workspace
+from models.workspace.targets.items import update_item
 from runtime.ids import new_id
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 from tests.support.schedules import (

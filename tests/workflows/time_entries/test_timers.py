@@ -15,12 +15,12 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance.reconciler import Reconciler
 from cli.families.time_entries import TimeEntries
 from models.core.base import Id
-from models.data.time_entries.commands.changes import delete_entry
-from models.data.time_entries.rules.kinds import EntryStatus
+from models.data.time_entries.commands import delete_entry
+from models.data.time_entries.rules import EntryStatus
 from models.data.time_entries.tables import time_entry
 from models.messages.notifications.tables import notification
 from runtime.database import Database
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node, running_engine
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database

@@ -9,14 +9,13 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select, text, update
 
-from models.automation.triggers import date_polls
+from models.automation.triggers import record_dates
 from models.content.items.commands import restore_item, trash_item
 from models.core.base import Id
 from models.data.fields.tables import database, field
-from models.data.records.commands.index import LARGE
+from models.data.records.side_index import LARGE
 from models.messages.events.tables import automation_subscription
-from runtime.clock import utc_now
-from runtime.timestamps import truncate, wire_timestamp
+from runtime.clock import truncate, utc_now, wire_timestamp
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
@@ -267,7 +266,7 @@ async def test_a_failing_poll_keeps_no_other_automation_from_being_polled(
 ) -> None:
     broken = await goods.automation("record_date_reached", fieldKey="day")
     sound = await goods.automation("record_date_reached", fieldKey="born")
-    emit = date_polls._emit
+    emit = record_dates._emit
 
     async def refuse(work: Any, held: Any, *others: Any) -> None:
         if held.automation_id == broken:
@@ -275,7 +274,7 @@ async def test_a_failing_poll_keeps_no_other_automation_from_being_polled(
         await emit(work, held, *others)
 
     await goods.create("A", day=utc_now().date().isoformat())
-    monkeypatch.setattr(date_polls, "_emit", refuse)
+    monkeypatch.setattr(record_dates, "_emit", refuse)
     async with goods.database.transaction() as work:
         await work.execute(
             update(automation_subscription)

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select, text
 
-from activities.triggers.dispatcher import Dispatcher
+from activities.pollers import Dispatcher
 from models.automation.automation_runs.tables import automation_run
 from models.automation.triggers.dispatch import (
     BATCH,
@@ -17,7 +17,7 @@ from models.automation.triggers.dispatch import (
     backoff,
     dispatch,
 )
-from models.automation.triggers.run_start import start
+from models.automation.triggers.subscribers import start_run
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 from tests.support.spaces import make_space
@@ -102,7 +102,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     async def refuse(work: Any, subscriber: Any, *others: Any) -> None:
         if subscriber.automation_id == automation_id:
             await work.execute(text("SELECT 1 / 0"))
-        await start(work, subscriber, *others)
+        await start_run(work, subscriber, *others)
 
     monkeypatch.setattr("models.automation.triggers.dispatch.start", refuse)
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from models.automation.action_runs.shapes import RunAction
+from models.automation.action_runs.queries import RunAction
 from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction
-from models.automation.buttons.commands import press_button
+from models.automation.buttons import press_button
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.base import Id
@@ -18,7 +18,7 @@ from models.data.forms.commands import create_form, submit_form
 from models.data.forms.shapes import SubmitForm
 from models.messages.events.commands import data_source_finished, time_entry_completed
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.shapes import CreateDataSource
+from models.sources.data_sources.queries import CreateDataSource
 from runtime.errors import ValidationError
 from runtime.ids import new_id
 from tests.support.engine import Engine, graph, node

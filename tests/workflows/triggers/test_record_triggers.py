@@ -12,7 +12,7 @@ from sqlalchemy import select
 from models.automation.automations.tables import automation
 from models.content.items.commands import archive_item, restore_item, trash_item
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
-from models.data.records.commands.records import write_batch
+from models.data.records.commands import write_batch
 from models.data.records.shapes import RecordBatch
 from models.messages.notifications.tables import notification
 from runtime.errors import ValidationError

@@ -1,14 +1,23 @@
-"""The input of a node and its answer."""
+"""The input of a node, its answer, and its failure in the words its run shows (decisions D2)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from models.automation.automation_runs.errors import NodeError
+import psycopg
+import pydantic
+import structlog
+from sqlalchemy.exc import DataError
+
+from activities.database_errors import RefusedValueError, took_too_long
+from models.automation.automation_runs.rules import NodeError
 from models.automation.automations.rules.language.bindings import BindingContext
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.problems import sentence
 from runtime.database import UnitOfWork
+from runtime.errors import PlatformError
+from runtime.outbound.errors import OutboundError
 from runtime.redaction import Redaction
 
 
@@ -59,7 +68,6 @@ class Outgoing:
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]
 """An effect that leaves the machine, between two transactions."""
 
-
 NAMED = {"connectionId": "connection_error", "endpointId": "endpoint_error"}
 """Parameters that only the config itself may name, and the failure of one that it does not."""
 
@@ -72,3 +80,49 @@ def check_named(parameters: JsonObject, configured: JsonObject) -> None:
     for name, code in NAMED.items():
         if parameters.get(name) is not None and not isinstance(configured.get(name), str):
             raise NodeError(code, f"{name} takes an id and no binding.")
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A node's failure; `retry_after` in seconds is what the other side asked for.
+
+    `output` is what came of the node all the same.
+    """
+
+    code: str
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+    output: JsonObject | None = None
+
+
+TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure for an exception. An unknown one is our own fault: it is logged, not shown."""
+    match error:
+        case OutboundError():
+            return Failure(error.code, error.message, error.retryable)
+        case NodeError():
+            quote = f" It said: {error.quoted}" if error.quoted else ""
+            message = error.message + quote
+            facts = (error.retryable, error.retry_after, error.output)
+            return Failure(error.failure_code, message, *facts)
+        case PlatformError():
+            return Failure(error.code, error.message)
+        case pydantic.ValidationError():
+            first = error.errors(include_url=False, include_context=False)[0]
+            path = ".".join(str(part) for part in first["loc"])
+            where = f"{path}: " if path else ""
+            return Failure("binding_error", f"{where}{sentence(first)}")
+        case DataError() | psycopg.DataError():
+            return Failure(RefusedValueError.code, RefusedValueError().message)
+        case _ if took_too_long(error):
+            return TOO_LONG
+        case _:
+            log.error("node failed for an unknown reason", exc_info=error)
+            return Failure("internal_error", "The platform failed to execute this node.")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from activities.automation_runs.nodes.invocation import Computation, NodeResult
-from models.automation.automation_runs.errors import NodeError
+from models.automation.automation_runs.rules import NodeError
 from models.automation.automations.rules.graph.configs import (
     ConditionConfig,
     RespondConfig,

@@ -30,8 +30,7 @@ from activities.sources.readers.table import (
     headers_of,
     refuse,
 )
-from activities.sources.readers.workbook_digits import ExactSheet
-from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
+from activities.sources.readers.workbook_xml import ExactSheet, SheetHead, column_of, read_head
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row

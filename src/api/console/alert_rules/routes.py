@@ -1,18 +1,36 @@
-"""The alert rules of a workspace: listed, and looked at with the times at which they fired."""
+"""Alert rules as pages: listed, looked at, made and changed by forms."""
+
+import json
+from collections.abc import Mapping, Sequence
 
 from starlette.responses import Response
 
-from api.console.forms import paged
-from api.console.people import member_names
-from api.console.rendering import page
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.forms import connection_names, member_names, number_of, paged
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
+from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Cursor
-from api.routers.automation.alert_rules import LIST, READ
-from models.automation.alert_rules import queries
-from models.automation.alert_rules.shapes import AlertTest
-from runtime.errors import PlatformError
+from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.automation.incidents import (
+    CREATE_RULE,
+    LIST_RULES,
+    READ_RULE,
+    TEST_RULE,
+    WRITE_RULE,
+)
+from models.automation.alert_rules import commands, queries
+from models.automation.alert_rules.shapes import (
+    AlertKind,
+    AlertRuleShape,
+    AlertTest,
+    CreateAlertRule,
+    UpdateAlertRule,
+)
+from models.core.access.rules import Scope
+from models.core.base import Id, JsonObject
+from runtime.errors import ConflictError, PlatformError
 
 router = page_router()
 
@@ -22,7 +40,7 @@ _PAGE = 50
 _NEW = '{"label": "Payments fail", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
 
 
-@router.get(ALERT_RULES, access=paged(LIST))
+@router.get(ALERT_RULES, access=paged(LIST_RULES))
 async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the alert rules of a workspace."""
     turn = request.page("console alert rules", _PAGE, cursor)
@@ -36,7 +54,7 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
 
 
-@router.get(ALERT_RULE, access=paged(READ))
+@router.get(ALERT_RULE, access=paged(READ_RULE))
 async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look at an alert rule, and when it fired."""
     return await rule_page(request, cursor)
@@ -78,3 +96,191 @@ async def rule_page(
 
 def _api(request: ApiRequest) -> str:
     return f"/v1/workspaces/{request.workspace_id}/alert-rules"
+
+
+_EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
+
+
+@router.get(f"{ALERT_RULES}/new", access=paged(Access(scopes=[Scope.AUTOMATIONS_WRITE])))
+async def get_new_alert_rule(request: ApiRequest, kind: AlertKind | None = None) -> Response:
+    """Choose what a new rule watches, and then its numbers."""
+    if kind is None:
+        return page(request, "new_alert_rule.html", await shell_of(request), kinds=list(AlertKind))
+    return await _form(request, kind, BLANK)
+
+
+@router.post(ALERT_RULES, access=paged(CREATE_RULE), errors=[ConflictError])
+async def create_alert_rule_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Make an alert rule, and lead to it."""
+    kind = _kind(body)
+
+    async def create() -> AlertRuleShape:
+        wanted = read_as(CreateAlertRule, values_of(body, kind))
+        return await commands.create_rule(request.work, request.actor, request.new_id, wanted)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, kind, Entered(body.texts, outcome))
+    return see_other(_path(request, outcome.id))
+
+
+@router.get(f"{ALERT_RULE}/edit", access=paged(_EDIT))
+async def get_alert_rule_form(request: ApiRequest) -> Response:
+    """Look at an alert rule to change it."""
+    rule = await _rule(request)
+    return await _form(request, rule.kind, BLANK, rule)
+
+
+@router.post(f"{ALERT_RULE}/edit", access=paged(WRITE_RULE))
+async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
+    """Change an alert rule."""
+    rule = await _rule(request)
+
+    async def change() -> None:
+        await _update(request, values_of(body, rule.kind, rule))
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, rule.kind, Entered(body.texts, outcome), rule)
+    return see_other(_path(request, rule.id))
+
+
+@router.post(f"{ALERT_RULE}/enable", access=paged(WRITE_RULE))
+async def enable_alert_rule(request: ApiRequest) -> Response:
+    """Have an alert rule be looked at again."""
+    await _update(request, {"enabled": True})
+    return see_other(_path(request, _id(request)))
+
+
+@router.post(f"{ALERT_RULE}/disable", access=paged(WRITE_RULE))
+async def disable_alert_rule(request: ApiRequest) -> Response:
+    """Leave an alert rule alone; if it fires, that is over."""
+    await _update(request, {"enabled": False})
+    return see_other(_path(request, _id(request)))
+
+
+@router.post(f"{ALERT_RULE}/delete", access=paged(WRITE_RULE))
+async def delete_alert_rule_by_form(request: ApiRequest) -> Response:
+    """Delete an alert rule with its firings."""
+    await commands.delete_rule(request.work, request.actor, _id(request))
+    return see_other(_path(request))
+
+
+@router.post(f"{ALERT_RULE}/test", access=paged(TEST_RULE), errors=[ConflictError])
+async def try_alert_rule(request: ApiRequest) -> Response:
+    """Look at what an alert rule sees now; nobody is told."""
+    rule_id = _id(request)
+    outcome = await attempt(
+        request, lambda: queries.test_rule(request.work, request.actor, rule_id)
+    )
+    return await rule_page(request, outcome=outcome)
+
+
+async def _update(request: ApiRequest, values: object) -> None:
+    wanted = read_as(UpdateAlertRule, values)
+    await commands.update_rule(request.work, request.actor, _id(request), wanted)
+
+
+async def _rule(request: ApiRequest) -> AlertRuleShape:
+    return await queries.get_rule(request.work, request.actor, _id(request))
+
+
+async def _form(
+    request: ApiRequest, kind: AlertKind, entered: Entered, rule: AlertRuleShape | None = None
+) -> Response:
+    shell = await shell_of(request)
+    recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
+    method, *place = ("POST",) if rule is None else ("PATCH", rule.id)
+    api = "/".join(("/v1/workspaces", str(request.workspace_id), "alert-rules", *map(str, place)))
+    connections = {}
+    if kind is AlertKind.CONNECTION_FAILING:
+        stored = [] if rule is None else [Id(rule.condition["connectionId"])]
+        connections = await connection_names(request, stored)
+    values = values_of(Fields.model_validate(entered.texts), kind, rule)
+    return page(
+        request,
+        "alert_rule_form.html",
+        shell,
+        kind=kind,
+        rule=rule,
+        condition=STARTS if rule is None else rule.condition,
+        numbers=NUMBERS[kind],
+        about_runs=kind in ABOUT_RUNS,
+        shown=fields_of(kind),
+        members=await member_names(request, recipients),
+        recipients={str(one) for one in recipients},
+        automations=await automation_choices(request, None) if kind in ABOUT_RUNS else [],
+        connections=list(connections.items()),
+        entered=entered,
+        place=_path(request, *place),
+        call=curl(shell.base, method, api, json.dumps(values)),
+    )
+
+
+def _kind(body: Fields) -> AlertKind:
+    """The kind that the form was made for; the first one where somebody wrote another."""
+    kinds = {kind.value: kind for kind in AlertKind}
+    return kinds.get(body.texts.get("kind", ""), AlertKind.FAILURES)
+
+
+def _id(request: ApiRequest) -> Id:
+    return request.ids["alertRuleId"]
+
+
+def _path(request: ApiRequest, *parts: object) -> str:
+    return "/".join(("/workspaces", str(request.workspace_id), "alert-rules", *map(str, parts)))
+
+
+NUMBERS: Mapping[AlertKind, Sequence[str]] = {
+    AlertKind.FAILURES: ("runs", "minutes"),
+    AlertKind.SILENCE: ("minutes",),
+    AlertKind.DURATION: ("minutes",),
+    AlertKind.QUEUE_AGE: ("minutes",),
+    AlertKind.WORKER_GONE: ("minutes",),
+    AlertKind.CONNECTION_FAILING: ("failures", "minutes"),
+}
+"""The numbers of a condition, by its kind."""
+ABOUT_RUNS = {
+    AlertKind.FAILURES,
+    AlertKind.SILENCE,
+    AlertKind.DURATION,
+    AlertKind.QUEUE_AGE,
+}
+"""The kinds that take filters of runs."""
+FILTERS = ("automationId", "errorCode", "failedNodeId")
+"""The filters that the form has. Others of a rule stay as they are."""
+STARTS: Mapping[str, int] = {"runs": 10, "minutes": 15, "failures": 3}
+"""The numbers of a new rule."""
+
+
+def fields_of(kind: AlertKind) -> list[str]:
+    """The names of the fields that show what is wrong with them."""
+    places = [*NUMBERS[kind], *(["outcome"] if kind is AlertKind.SILENCE else [])]
+    if kind is AlertKind.CONNECTION_FAILING:
+        places.append("connectionId")
+    queries = [f"query.{name}" for name in FILTERS] if kind in ABOUT_RUNS else []
+    return ["label", "repeatMinutes", *(f"condition.{place}" for place in [*places, *queries])]
+
+
+def values_of(body: Fields, kind: AlertKind, before: AlertRuleShape | None = None) -> JsonObject:
+    """The body of the operation; of a rule there was `before` the other filters stay."""
+    texts = body.texts
+    condition: JsonObject = {"kind": kind.value}
+    for name in NUMBERS[kind]:
+        condition[name] = number_of(texts.get(f"condition.{name}", ""))
+    if kind is AlertKind.SILENCE:
+        condition["outcome"] = texts.get("condition.outcome", "ended")
+    if kind is AlertKind.CONNECTION_FAILING:
+        condition["connectionId"] = texts.get("condition.connectionId", "")
+    if kind in ABOUT_RUNS:
+        stored = {} if before is None else before.condition.get("query", {})
+        query = {name: one for name, one in stored.items() if name not in FILTERS}
+        filled = {name: texts.get(f"condition.query.{name}", "") for name in FILTERS}
+        condition["query"] = {**query, **{name: text for name, text in filled.items() if text}}
+    recipients = body.checked("recipient")
+    return {
+        "label": texts.get("label", ""),
+        "condition": condition,
+        "repeatMinutes": number_of(texts.get("repeatMinutes", "")),
+        **({"recipientUserIds": recipients} if recipients else {}),
+    }

@@ -1,36 +1,170 @@
-"""The editor of a draft: its graph and its trigger as JSON, with what is wrong beside them."""
+"""A new automation, begun with an example, and the editor of drafts."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from starlette.responses import Response
 
-from api.console.automations.content import automation_of, path_of
-from api.console.automations.pictures import Picture, picture_of
-from api.console.automations.places import Place, places_of
-from api.console.entered import attempt, read_as
+from api.console.automations.routes import Picture, automation_of, path_of, picture_of
+from api.console.entered import BLANK, Entered, attempt, read_as
 from api.console.forms import Form, paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented, queried
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest
-from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from api.kernel.routing import Access, ApiRequest
+from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, WRITE
 from models.automation.automations import commands
+from models.automation.automations.commands import create_automation
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.shapes import (
     AutomationDetail,
+    CreateAutomation,
     PublishAutomation,
     UpdateAutomation,
     ValidateAutomation,
 )
+from models.core.access.rules import Level, Scope
 from models.core.base import JsonObject
-from models.core.moments import InputMoment
-from runtime.errors import ConflictError, PlatformError, ValidationError
+from models.core.values import InputMoment
+from runtime.errors import ConflictError, Detail, PlatformError, ValidationError
 
 router = page_router()
+
+_ALL = AUTOMATIONS.removeprefix("/v1")
+
+_SHOW_NEW = paged(Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT))
+
+_CREATE = replace(_SHOW_NEW, idempotent=True, joins=True)
+
+
+class ExampleName(StrEnum):
+    HELLO = "hello"
+    APPROVAL = "approval"
+    WEBHOOK = "webhook"
+
+
+class NewAutomation(Form):
+    """A name, and the example to begin with."""
+
+    label: str = ""
+    example: ExampleName = ExampleName.HELLO
+
+
+@router.get(f"{_ALL}/new", access=_SHOW_NEW)
+async def get_new_automation(request: ApiRequest) -> Response:
+    """Choose what a new automation begins with."""
+    return await _form(request, NewAutomation(), BLANK)
+
+
+@router.post(_ALL, access=_CREATE)
+async def create_automation_by_form(request: ApiRequest, body: NewAutomation) -> Response:
+    """Create an automation whose draft is the example, and lead to the draft."""
+
+    async def create() -> AutomationDetail:
+        example = EXAMPLES[body.example]
+        creation = read_as(
+            CreateAutomation,
+            {
+                "label": body.label,
+                "enabled": True,
+                "graph": example.graph,
+                "triggerConfig": example.trigger_config,
+            },
+        )
+        return await create_automation(request.work, request.actor, request.services.keys, creation)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, body, Entered({"label": body.label}, outcome))
+    return see_other(f"/workspaces/{request.workspace_id}/automations/{outcome.id}/edit")
+
+
+async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> Response:
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/automations"
+    return page(
+        request,
+        "new_automation.html",
+        shell,
+        body=body,
+        entered=entered,
+        examples=EXAMPLES,
+        call=curl(shell.base, "POST", path, '{"label": "Hello"}'),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An automation that does something as it stands."""
+
+    title: str
+    sentence: str
+    trigger_config: JsonObject
+    graph: JsonObject
+
+
+def _node(node_id: str, kind: str, label: str, **config: object) -> JsonObject:
+    return {"id": node_id, "kind": kind, "label": label, "config": config}
+
+
+_GREETING = {"type": "template", "value": "Hello {{ trigger.name }}!"}
+_HELLO = Example(
+    title="Hello",
+    sentence="A person starts it with a name, and its output greets them.",
+    trigger_config={"kind": "manual"},
+    graph={
+        "nodes": [_node("greet", "transform", "Greet", output={"text": _GREETING})],
+        "edges": [],
+        "testPayloads": [{"id": "ada", "name": "Ada", "payload": {"name": "Ada"}}],
+    },
+)
+_APPROVAL = Example(
+    title="Approval",
+    sentence="It asks the owner, waits for the answer, and goes on by what it was.",
+    trigger_config={"kind": "manual"},
+    graph={
+        "nodes": [
+            _node("ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Go on?"),
+            _node("approved", "transform", "Go on", output={"approved": True}),
+            _node("rejected", "transform", "Leave it", output={"approved": False}),
+        ],
+        "edges": [
+            {"from": "ask", "to": "approved", "outcome": "approved"},
+            {"from": "ask", "to": "rejected", "outcome": "rejected"},
+        ],
+    },
+)
+_WEBHOOK = Example(
+    title="Webhook with an answer",
+    sentence="A signed HTTP call starts it, and is answered with what it sent.",
+    trigger_config={"kind": "webhook", "respond": "wait"},
+    graph={
+        "nodes": [
+            _node(
+                "answer",
+                "respond",
+                "Answer the call",
+                status=200,
+                body={"received": {"type": "trigger", "value": "body"}},
+            )
+        ],
+        "edges": [],
+        "testPayloads": [
+            {"id": "call", "name": "A call", "payload": {"method": "POST", "body": {"order": 1}}}
+        ],
+    },
+)
+EXAMPLES: Mapping[ExampleName, Example] = {
+    ExampleName.HELLO: _HELLO,
+    ExampleName.APPROVAL: _APPROVAL,
+    ExampleName.WEBHOOK: _WEBHOOK,
+}
 
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
@@ -56,6 +190,16 @@ class Draft(Form):
     draft_version_id: str = ""
     updated_at: InputMoment | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A fault, where it is and on which line of the text; `line` is 0 where no line tells it."""
+
+    name: str
+    line: int
+    message: str
+    severity: str = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,3 +357,46 @@ async def _editor(
             "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
         },
     )
+
+
+_NODE = re.compile(r"graph\.nodes\.(\d+)(?:\.|$)")
+_ID = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*")')
+_TOLD_LINE = re.compile(r"\bat line (\d+),")
+_MOST = 50
+
+
+def places_of(text: str, faults: Sequence[Detail] | Sequence[ReferenceIssue]) -> Sequence[Place]:
+    """The places of faults in the text of a graph, in the order in which they were told."""
+    ids = list(_ids(text))
+    return [_place(text, ids, one) for one in faults[:_MOST]]
+
+
+def _place(text: str, ids: Sequence[tuple[str, int]], fault: Detail | ReferenceIssue) -> Place:
+    lines = dict(reversed(ids))
+    if isinstance(fault, ReferenceIssue):
+        line = lines.get(fault.node_id, 0)
+        return Place(fault.node_id, line, fault.message, fault.severity.value)
+    name, line = fault.path, 0
+    if (told := _TOLD_LINE.search(fault.message)) and fault.path == "graph":
+        line = int(told[1])
+    elif node := _NODE.match(fault.path):
+        node_id = _node_id(text, int(node[1]))
+        line = lines.get(node_id, 0)
+    return Place(name, line, fault.message)
+
+
+def _node_id(text: str, number: int) -> str:
+    """The id of a node by its number, as far as the text can be read."""
+    try:
+        return str(json.loads(text)["nodes"][number]["id"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+
+
+def _ids(text: str) -> Iterator[tuple[str, int]]:
+    """The ids that are written in a text, each with its line."""
+    for match in _ID.finditer(text):
+        try:
+            yield json.loads(match[1]), text.count("\n", 0, match.start()) + 1
+        except ValueError:
+            continue

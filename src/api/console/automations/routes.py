@@ -1,21 +1,46 @@
-"""The list of automations, the page of one, and what can be done with it."""
+"""The list of automations, the page of one and of its versions, and pictures of graphs."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.automations.content import PAGE, content_of, path_of, rows_of
 from api.console.forms import Form, done, paged
-from api.console.rendering import page
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
+from api.console.runs.listing import Filters, Listing, listing
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor
-from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, WRITE
-from models.automation.automations import commands
-from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
+from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
+from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, VERSION, WRITE
+from models.automation.automation_runs.canary_releases import CanaryShare, canary_share
+from models.automation.automation_runs.history import (
+    LastRun,
+    Outcomes,
+    last_runs_of,
+    recent_outcomes,
+)
+from models.automation.automations import commands, queries
+from models.automation.automations.rules.graph.differences import (
+    GraphDifference,
+    difference,
+    united,
+)
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    AutomationSummary,
+    AutomationVersionDetail,
+    AutomationVersionShape,
+    PublishAutomation,
+    UpdateAutomation,
+)
+from models.automation.run_overviews import GraphNodeShape, RunGraph
 from models.core.access.rules import Level, Scope
-from models.core.base import InputId
+from models.core.base import Id, InputId, JsonObject
+from models.core.pauses.queries import pauses_of
+from models.core.pauses.rules import PauseCause
+from models.people.users import display_name
 from runtime.errors import ConflictError
 
 router = page_router()
@@ -79,3 +104,259 @@ async def publish_draft(request: ApiRequest, body: Publish) -> Response:
         request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
     )
     return done(request, f"Version {found.version} is published.", path_of(request))
+
+
+PAGE = 50
+_RUNS, _VERSIONS = 10, 10
+PERSON, BREAKER = PauseCause.PERSON, PauseCause.CIRCUIT_BREAKER
+_RESTS = {
+    PERSON: "It is paused: runs are accepted, and rest.",
+    BREAKER: "Its circuit breaker is open: runs rest.",
+    None: "The workspace is paused: runs are accepted, and rest.",
+}
+"""The notice about each cause of a pause, and about one of the workspace."""
+_ENDED = 20
+"""Ended runs that the success rate of the list is of."""
+
+
+def path_of(request: ApiRequest) -> str:
+    """The path of the page of the automation that is asked for."""
+    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
+
+
+async def automation_of(request: ApiRequest) -> AutomationDetail:
+    """The automation that is asked for. Raises NotFoundError."""
+    keys, automation_id = request.services.keys, request.ids["automationId"]
+    return await queries.detail(request.work, request.actor, keys, automation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationRow:
+    """An automation in the list, with its last run and how its last runs ended."""
+
+    automation: AutomationSummary
+    last: LastRun | None
+    outcomes: Outcomes | None
+
+
+async def rows_of(
+    request: ApiRequest, cursor: str | None
+) -> tuple[Sequence[AutomationRow], str | None]:
+    """A page of the list, and where the next begins."""
+    page = request.page("automations", PAGE, cursor)
+    listed = await queries.list_automations(request.work, request.actor, page)
+    ids = [one.id for one in listed.automations]
+    last = await last_runs_of(request.work, request.actor, ids)
+    outcomes = await recent_outcomes(request.work, request.actor, ids, _ENDED)
+    rows = [
+        AutomationRow(one, last.get(one.id), outcomes.get(one.id)) for one in listed.automations
+    ]
+    return rows, listed.cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A graph that is drawn; what its nodes are given is not in it."""
+
+    graph: RunGraph
+    changes: JsonObject = field(default_factory=dict)
+    """The changes of nodes and of edges, by their ids, where two versions are drawn in one."""
+
+    @property
+    def nodes(self) -> Sequence[GraphNodeShape]:
+        return self.graph.nodes
+
+    @property
+    def data(self) -> JsonObject:
+        """The picture as JSON in the page."""
+        drawn: JsonObject = self.graph.model_dump(mode="json", by_alias=True)
+        return {**drawn, "changes": self.changes}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutomationContent:
+    """The content of the page of one automation."""
+
+    automation: AutomationDetail
+    picture: Picture | None
+    example: JsonObject
+    """The payload that a run by hand starts with, unless the person writes another."""
+    may_act: bool
+    versions: Sequence[AutomationVersionShape]
+    runs: Listing
+    canary: CanaryShare | None
+    rests: str | None
+    """The reason why its runs rest, in a sentence."""
+    calls: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The path below which the actions are."""
+        one = self.automation
+        return f"/workspaces/{one.workspace_id}/automations/{one.id}"
+
+    @property
+    def has_errors(self) -> bool:
+        """Something keeps it from being published."""
+        return any(issue.severity == "error" for issue in self.automation.reference_issues)
+
+
+async def content_of(request: ApiRequest, base: str) -> AutomationContent:
+    """Everything that the page of one automation shows. Raises NotFoundError."""
+    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
+    automation = await queries.detail(work, actor, request.services.keys, automation_id)
+    page = request.page("automation_versions", _VERSIONS, None, automation_id)
+    versions = await queries.list_versions(work, actor, automation_id, page)
+    return AutomationContent(
+        automation=automation,
+        picture=None if automation.graph is None else picture_of(automation.graph),
+        example=_example(automation),
+        may_act=await queries.may_edit(work, actor, automation_id),
+        versions=versions.versions,
+        runs=await listing(request, Filters(automationId=automation_id), _RUNS),
+        canary=await canary_share(work, actor, automation_id),
+        rests=await _rests(request),
+        calls=_calls(automation, base),
+    )
+
+
+async def _rests(request: ApiRequest) -> str | None:
+    workspace_id, automation_id = request.actor.workspace_id, request.ids["automationId"]
+    pauses = await pauses_of(request.work, workspace_id, [automation_id, workspace_id])
+    for place, words in _RESTS.items():
+        row = pauses.get((workspace_id if place is None else automation_id, place or PERSON))
+        if row is not None:
+            again = " It is being resumed." if row.resumed_at is not None else ""
+            return f"{words} {row.reason}".strip() + again
+    return None
+
+
+def _example(found: AutomationDetail) -> JsonObject:
+    payloads = [] if found.graph is None else found.graph.get("testPayloads") or []
+    example: JsonObject = payloads[0].get("payload", {}) if payloads else {}
+    return example
+
+
+def _calls(found: AutomationDetail, base: str) -> Mapping[str, str]:
+    path = f"/v1/workspaces/{found.workspace_id}/automations/{found.id}"
+    verb, enabled = ("Disable", "false") if found.enabled else ("Enable", "true")
+    return {
+        "Read it": curl(base, "GET", path),
+        "Run it": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
+        "Publish the draft": curl(base, "POST", f"{path}/publish", "{}"),
+        f"{verb} it": curl(base, "PATCH", path, f'{{"enabled": {enabled}}}'),
+        "List its runs": curl(base, "GET", f"{path}/runs"),
+        "List its versions": curl(base, "GET", f"{path}/versions"),
+    }
+
+
+_VERSION = VERSION.removeprefix("/v1")
+_OFFERED = 100
+"""Versions to compare with, the newest ones."""
+
+
+@router.get(_VERSION, access=paged(READ))
+async def get_version_page(request: ApiRequest, against: QueryId | None = None) -> Response:
+    """Look at a version, and at what it has otherwise than another."""
+    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
+    automation = await queries.summary(work, actor, automation_id)
+    version = await _version(request, request.ids["versionId"])
+    earlier = None if against is None else await _version(request, against)
+    picture, changes = _compared(earlier, version)
+    offered = request.page("automation_versions", _OFFERED, None, automation_id)
+    versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
+    shell = await shell_of(request)
+    return page(
+        request,
+        "version.html",
+        shell,
+        automation=automation,
+        version=version,
+        other=earlier,
+        picture=picture,
+        changes=changes,
+        versions=[one for one in versions if one.id != version.id],
+        author=await display_name(work, version.created_by_user_id),
+        may_act=await queries.may_edit(work, actor, automation_id),
+        calls={
+            "Read it": curl(shell.base, "GET", f"/v1{request.url.path}"),
+            "Restore it": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
+        },
+    )
+
+
+@router.post(f"{_VERSION}/restore", access=paged(WRITE))
+async def restore_by_hand(request: ApiRequest) -> Response:
+    """Open a draft with what a version did, and lead to it."""
+    ids = request.ids["automationId"], request.ids["versionId"]
+    await commands.restore_version(request.work, request.actor, request.services.keys, *ids)
+    return see_other(f"/workspaces/{request.workspace_id}/automations/{ids[0]}/edit")
+
+
+async def _version(request: ApiRequest, version_id: Id) -> AutomationVersionDetail:
+    automation_id = request.ids["automationId"]
+    return await queries.version_detail(request.work, request.actor, automation_id, version_id)
+
+
+def _compared(
+    other: AutomationVersionDetail | None, version: AutomationVersionDetail
+) -> tuple[Picture, GraphDifference | None]:
+    """The picture of a version, or of two of them with the differences."""
+    if other is None:
+        return picture_of(version.graph), None
+    changes = difference(other.graph, version.graph, other.trigger_config, version.trigger_config)
+    return picture_of_both(other.graph, version.graph, changes), changes
+
+
+def picture_of(graph: JsonObject) -> Picture:
+    """The picture of a stored graph."""
+    return Picture(_drawn(graph))
+
+
+def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDifference) -> Picture:
+    """Two graphs in one picture, with what is added, removed and changed."""
+    union = _drawn(united(before, after))
+    edge_changes = {(edge.source, edge.target): edge.change.value for edge in changes.edges}
+    edges = {
+        edge.id: edge_changes[edge.source, edge.target]
+        for edge in union.edges
+        if (edge.source, edge.target) in edge_changes
+    }
+    return Picture(
+        union, {"nodes": {node.id: node.change.value for node in changes.nodes}, "edges": edges}
+    )
+
+
+def _drawn(graph: JsonObject) -> RunGraph:
+    """The nodes, and the edges between them that lead forward.
+
+    A draft may name nodes that are not there and lead in circles, and so may two versions in one
+    picture. Neither has a place in layers.
+    """
+    nodes = graph.get("nodes") or []
+    ids = {node["id"] for node in nodes}
+    ways = [one for one in graph.get("edges") or [] if one["from"] in ids and one["to"] in ids]
+    forward = _without_circles(ways)
+    edges = [{**edge, "id": f"edge-{number}"} for number, edge in enumerate(forward)]
+    return RunGraph.model_validate({"nodes": nodes, "edges": edges})
+
+
+def _without_circles(edges: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """The edges, except each that would close a circle with earlier edges."""
+    following: dict[str, list[str]] = {}
+    forward = []
+    for edge in edges:
+        if not _leads(following, edge["to"], edge["from"]):
+            following.setdefault(edge["from"], []).append(edge["to"])
+            forward.append(edge)
+    return forward
+
+
+def _leads(following: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """True when one node leads to another, or is the same."""
+    reached, waiting = {start}, [start]
+    while waiting and end not in reached:
+        ahead = [node for node in following.get(waiting.pop(), ()) if node not in reached]
+        reached.update(ahead)
+        waiting.extend(ahead)
+    return end in reached

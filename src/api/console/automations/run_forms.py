@@ -17,9 +17,9 @@ from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automation_runs.commands import run_now, test_run
+from models.automation.automation_runs.filters import read_pairs
+from models.automation.automation_runs.history import RecentPayload, recent_payloads
 from models.automation.automation_runs.queries import load_run
-from models.automation.automation_runs.recent_runs import RecentPayload, recent_payloads
-from models.automation.automation_runs.run_queries import read_pairs
 from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
 from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes

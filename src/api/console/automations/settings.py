@@ -1,30 +1,41 @@
-"""The settings of an automation: its trigger, its webhook, its name, a copy, and its end."""
+"""The settings of an automation: trigger, webhook, name, copy, end; its pause, its canary."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.console.automations.content import automation_of, path_of
-from api.console.automations.trigger_words import in_words
+from api.console.automations.routes import automation_of, path_of
 from api.console.entered import BLANK, Entered, attempt, read_as
-from api.console.forms import Form, paged
+from api.console.forms import Form, Pause, Resume, number_of, paged, take
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl, queried
+from api.console.words import curl, duration, plain, queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
-from api.routers.automation.automations import AUTOMATION, WRITE
-from models.automation.automations import commands, queries, webhook_secrets
-from models.automation.automations.previews import preview_stored
+from api.routers.automation.automations import AUTOMATION, CANARY, READ, WRITE
+from models.automation import circuit_breakers as breakers
+from models.automation.automation_runs import canary_releases
+from models.automation.automation_runs.canary_releases import CanaryAnswer, StartCanary
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automations import commands, queries
 from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.automations.schedules import preview_stored
 from models.automation.automations.shapes import (
     AutomationDetail,
     SchedulePreview,
     UpdateAutomation,
 )
+from models.automation.circuit_breakers import SetCircuitBreaker
+from models.automation.circuit_breakers import read_breaker as breaker_of
 from models.core.access.rules import Level
-from models.workspace.targets.commands import duplication
+from models.core.base import JsonObject
+from models.core.pauses.queries import answer
+from models.core.pauses.rules import PauseSubject
+from models.core.pauses.shapes import PauseWork, ResumeWork
+from models.workspace import pauses
+from models.workspace.targets import duplication
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
 router = page_router()
@@ -67,7 +78,7 @@ async def rename_automation(request: ApiRequest, body: Rename) -> Response:
 async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     """Give the webhook a new secret, and show it this once."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
-    await webhook_secrets.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
+    await commands.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
     automation = await automation_of(request)
     return page(
         request,
@@ -76,7 +87,7 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
         automation=automation,
         at=path_of(request),
         secret=automation.webhook_secret,
-        hours=int(webhook_secrets.OVERLAP.total_seconds()) // 3600,
+        hours=int(commands.OVERLAP.total_seconds()) // 3600,
     )
 
 
@@ -149,3 +160,227 @@ def _calls(shell: Shell, path: str) -> dict[str, str]:
         "Duplicate it": curl(shell.base, "POST", f"{path}/duplicate"),
         "Delete it": curl(shell.base, "DELETE", path),
     }
+
+
+_SENTENCES: Mapping[TriggerKind, str] = {
+    TriggerKind.MANUAL: "A person or a call of the API starts it.",
+    TriggerKind.WEBHOOK: "An HTTP call to its webhook starts it.",
+    TriggerKind.RECORD_CREATED: "A record that is created in a database starts it.",
+    TriggerKind.RECORD_UPDATED: "A record that is changed in a database starts it.",
+    TriggerKind.RECORD_DELETED: "A record that is deleted from a database starts it.",
+    TriggerKind.RECORD_MATCHES: "A record that begins to satisfy a filter starts it.",
+    TriggerKind.RECORD_DATE_REACHED: "The date in a field of a record starts it.",
+    TriggerKind.FORM_SUBMITTED: "An answer to a form starts it.",
+    TriggerKind.BUTTON_PRESSED: "A button in a record starts it.",
+    TriggerKind.DATA_SOURCE_FINISHED: "The end of a refresh of a data source starts it.",
+    TriggerKind.AUTOMATION_FAILED: "A failed run of another automation starts it.",
+    TriggerKind.AUTOMATION_CALLED: "A node of another automation starts it.",
+    TriggerKind.TIME_ENTRY_COMPLETED: "A completed time entry starts it.",
+}
+
+
+def in_words(config: JsonObject) -> str:
+    """A trigger as a sentence."""
+    kind = TriggerKind(config["kind"])
+    if kind is TriggerKind.SCHEDULE:
+        return _schedule(config)
+    if kind is TriggerKind.WEBHOOK and config.get("respond") == "wait":
+        return "An HTTP call to its webhook starts it, and waits for its answer."
+    return _SENTENCES[kind]
+
+
+def _schedule(config: JsonObject) -> str:
+    zone = config.get("timezone") or "UTC"
+    if config.get("intervalSeconds"):
+        return f"The clock starts it every {duration(config['intervalSeconds'])}."
+    return f"The clock starts it by the cron expression {config.get('cron')}, in {zone}."
+
+
+_AUTOMATION = AUTOMATION.removeprefix("/v1")
+_PAUSE = f"{_AUTOMATION}/pause"
+_BREAKER = f"{_AUTOMATION}/circuit-breaker"
+
+
+class Breaker(Form):
+    """The numbers of a circuit breaker."""
+
+    failures: str = ""
+    pause_seconds: str = ""
+
+
+@router.get(_PAUSE, access=paged(READ))
+async def get_pause_page(request: ApiRequest) -> Response:
+    """Look at the pause of an automation, and at its circuit breaker."""
+    return await _pause_page(request, BLANK)
+
+
+@router.post(_PAUSE, access=_CHANGE)
+async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause an automation."""
+
+    async def pause() -> None:
+        wanted = read_as(PauseWork, body.values)
+        place = PauseSubject.AUTOMATION, request.ids["automationId"]
+        await pauses.pause(request.work, request.actor, *place, wanted)
+
+    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume an automation, and close its circuit breaker."""
+
+    async def resume() -> None:
+        wanted = read_as(ResumeWork, body.values)
+        place = PauseSubject.AUTOMATION, request.ids["automationId"]
+        await pauses.resume(request.work, request.actor, *place, wanted)
+
+    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
+
+
+@router.post(_BREAKER, access=_CHANGE)
+async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
+    """Give an automation a circuit breaker, or change its numbers."""
+    texts = {"failures": body.failures, "pauseSeconds": body.pause_seconds}
+
+    async def change() -> None:
+        numbers = {name: number_of(text) for name, text in texts.items()}
+        place = request.actor.workspace_id, request.ids["automationId"]
+        await breakers.set_breaker(request.work, *place, read_as(SetCircuitBreaker, numbers))
+
+    return await take(request, change, texts, _pause_page, _pause_path(request))
+
+
+@router.post(f"{_BREAKER}/remove", access=_CHANGE)
+async def remove_breaker_by_form(request: ApiRequest) -> Response:
+    """Take the circuit breaker from an automation."""
+
+    async def remove() -> None:
+        place = request.actor.workspace_id, request.ids["automationId"]
+        await breakers.remove_breaker(request.work, *place)
+
+    return await take(request, remove, {}, _pause_page, _pause_path(request))
+
+
+async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
+    automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
+    place = request.work, request.actor.workspace_id, automation.id
+    shell = await shell_of(request)
+    call = f"/v1{_pause_path(request)}"
+    breaker = f"{call.removesuffix('pause')}circuit-breaker"
+    return page(
+        request,
+        "pause.html",
+        shell,
+        automation=automation,
+        path=_pause_path(request),
+        pause=await answer(*place),
+        breaker=await breaker_of(*place),
+        entered=entered,
+        may_act=await queries.may_edit(request.work, request.actor, automation.id),
+        calls={
+            "Read it": curl(shell.base, "GET", call),
+            "Pause": curl(shell.base, "POST", call, '{"reason": "The shop moves."}'),
+            "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
+            "Circuit breaker": curl(
+                shell.base, "PUT", breaker, '{"failures": 5, "pauseSeconds": 300}'
+            ),
+        },
+    )
+
+
+def _pause_path(request: ApiRequest) -> str:
+    return f"{path_of(request)}/pause"
+
+
+_CANARY = CANARY.removeprefix("/v1")
+
+_OFFERED = 50
+STATUSES = [(one, plain(one)) for one in RunStatus]
+
+
+class Start(Form):
+    """The share in percent, and the version; none stands for the open draft."""
+
+    percent: str = ""
+    version_id: str | None = None
+    draft_version_id: str | None = None
+
+
+@router.get(_CANARY, access=paged(READ))
+async def get_canary_page(request: ApiRequest) -> Response:
+    """Look at the canary of an automation, or at what a canary can be."""
+    return await _canary_page(request, BLANK)
+
+
+@router.post(_CANARY, access=_CHANGE, errors=[ConflictError])
+async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
+    """Publish a version, and let a share of runs try it."""
+
+    async def start() -> CanaryAnswer:
+        values: JsonObject = {"percent": _percent(body.percent)}
+        if body.version_id:
+            values["versionId"] = body.version_id
+        elif body.draft_version_id:
+            values["expectedDraftVersionId"] = body.draft_version_id
+        wanted = read_as(StartCanary, values)
+        place = request.services.keys, request.ids["automationId"], request.new_id
+        return await canary_releases.start(request.work, request.actor, *place, wanted)
+
+    outcome = await attempt(request, start)
+    if isinstance(outcome, PlatformError):
+        return await _canary_page(request, Entered({"percent": body.percent}, outcome))
+    return see_other(_canary_path(request))
+
+
+@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError])
+async def promote_canary_by_form(request: ApiRequest) -> Response:
+    """Let every run take the candidate."""
+    automation_id = request.ids["automationId"]
+    await canary_releases.promote(request.work, request.actor, automation_id)
+    return see_other(_canary_path(request).removesuffix("/canary"))
+
+
+@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError])
+async def stop_canary_by_form(request: ApiRequest) -> Response:
+    """Publish the version from before again."""
+    keys, automation_id = request.services.keys, request.ids["automationId"]
+    await canary_releases.stop(request.work, request.actor, keys, automation_id)
+    return see_other(_canary_path(request).removesuffix("/canary"))
+
+
+async def _canary_page(request: ApiRequest, entered: Entered) -> Response:
+    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
+    automation = await queries.summary(work, actor, automation_id)
+    offered = request.page("automation_versions", _OFFERED, None, automation_id)
+    versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
+    shell = await shell_of(request)
+    call = f"/v1{_canary_path(request)}"
+    return page(
+        request,
+        "canary.html",
+        shell,
+        automation=automation,
+        canary=(await canary_releases.canary(work, actor, automation_id)).canary,
+        earlier=[one for one in versions if one.published_at and one.status == "archived"],
+        may_act=await queries.may_edit(work, actor, automation_id),
+        statuses=STATUSES,
+        entered=entered,
+        calls={
+            "Read it": curl(shell.base, "GET", call),
+            "Start it": curl(shell.base, "POST", call, '{"percent": 10}'),
+            "Promote it": curl(shell.base, "POST", f"{call}/promote", "{}"),
+            "Stop it": curl(shell.base, "POST", f"{call}/stop", "{}"),
+        },
+    )
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValidationError.at("percent", "It must be a number between 0 and 100.") from None
+
+
+def _canary_path(request: ApiRequest) -> str:
+    return f"{path_of(request)}/canary"

@@ -12,15 +12,12 @@ from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.workspace.ai_runs import CHANGES, WRITE
 from api.routers.workspace.ai_runs import READ as READ_RUN
-from api.routers.workspace.ai_runs import WRITE
-from api.routers.workspace.changes import CHANGES
 from models.core.access.rules import Scope
 from models.messages.jobs.queries import own_job
-from models.workspace.changes import queries
-from models.workspace.changes.commands import application, proposals
-from models.workspace.changes.rules.kinds import Stake
-from models.workspace.changes.rules.status import WAITING, ChangeStatus
+from models.workspace.changes import commands, queries
+from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
 from models.workspace.changes.shapes import (
     ApplyChanges,
     ApplyResult,
@@ -28,9 +25,9 @@ from models.workspace.changes.shapes import (
     CreateAiRun,
     RejectChanges,
 )
-from models.workspace.starters import planning
+from models.workspace.starters import drafts
 from runtime.errors import ConflictError, InProgressError, NotFoundError
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 router = page_router()
 
@@ -74,7 +71,7 @@ async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
     content = body_of(CreateAiRun, {"instruction": body.instruction})
     keys = request.services.keys
-    await planning.plan_run(request.work, request.actor, keys, request.new_id, content)
+    await drafts.plan_run(request.work, request.actor, keys, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
 
 
@@ -86,7 +83,7 @@ async def get_plan(request: ApiRequest) -> Response:
         planned: ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
     except NotFoundError:
         await own_job(work, actor, Family.CHANGE_PLAN, change_id)
-        planned = await planning.plan_outcome(work, actor, change_id, last=False)
+        planned = await drafts.plan_outcome(work, actor, change_id, last=False)
     if planned is not None:
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     return page(request, "planning.html", await shell_of(request))
@@ -108,9 +105,9 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     )
     if content.dry_run:
         keys = request.services.keys
-        tried = await application.try_out(work, actor, keys, change_id, content)
+        tried = await commands.try_out(work, actor, keys, change_id, content)
         return await _shown(request, Entered(body.texts), tried)
-    await application.accept_application(work, actor, change_id, request.new_id, content)
+    await commands.accept_application(work, actor, change_id, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
 
 
@@ -123,7 +120,7 @@ async def reject_by_form(request: ApiRequest, body: Rejection) -> Response:
     """Reject what waits to be applied."""
     change_id = request.ids["changeId"]
     reason = body_of(RejectChanges, {"reason": body.reason}).reason
-    await proposals.reject(request.work, request.actor, change_id, reason)
+    await commands.reject(request.work, request.actor, change_id, reason)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
 
 

@@ -1,4 +1,4 @@
-"""The page of a database; databases are made and removed."""
+"""The page of a database; databases are made, exported and removed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.console.databases import arrangements
+from api.console.databases import listing as arrangements
 from api.console.databases.listing import (
     PAGE,
     Selection,
@@ -15,8 +15,8 @@ from api.console.databases.listing import (
     listing,
     totals_of,
 )
-from api.console.forms import Form, body_of, paged
-from api.console.records.comparisons import COMPARISONS, Comparison
+from api.console.forms import Form, body_of, done, paged
+from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -25,14 +25,20 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId
 from api.routers.data import databases
 from api.routers.data.databases import DATABASE, DATABASES
 from models.core.access.rules import Level, Scope
-from models.data.database_templates.commands import create_from_template
-from models.data.database_templates.queries import list_templates
-from models.data.database_templates.shapes import CreateFromTemplate
+from models.data.database_templates.templates import (
+    CreateFromTemplate,
+    create_from_template,
+    list_templates,
+)
 from models.data.databases import queries
-from models.data.databases.commands.databases import create_database, delete_database
+from models.data.databases.commands import create_database, delete_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
-from models.data.fields.rules.aggregates import Aggregate
+from models.data.fields.rules.settings import Aggregate
+from models.data.record_exports import exports
+from models.data.record_exports.exports import export_detail
+from models.data.record_exports.shapes import CreateExport
 from models.data.views.rules.kinds import Placement, ViewKind
+from models.messages.jobs.rules import OPEN_JOB
 from runtime.errors import ConflictError
 
 router = page_router()
@@ -164,3 +170,57 @@ async def delete(request: ApiRequest) -> Response:
     """Put a database into the trash."""
     await delete_database(request.work, request.actor, request.ids["databaseId"])
     return see_other(f"/workspaces/{request.workspace_id}/items")
+
+
+class Export(Form):
+    """The format of an export, and the view whose records it has."""
+
+    format: str = "csv"
+    view_id: str | None = None
+
+
+@router.post(
+    f"{DATABASE.removeprefix('/v1')}/export",
+    access=paged(
+        Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, idempotent=True)
+    ),
+)
+async def begin_export(request: ApiRequest, body: Export) -> Response:
+    """Begin an export, and lead to where its file will be."""
+    choice = body_of(CreateExport, {"format": body.format, "viewId": body.view_id})
+    export_id = request.new_id
+    await exports.accept_export(
+        request.work, request.actor, request.ids["databaseId"], export_id, choice
+    )
+    return see_other(f"/workspaces/{request.workspace_id}/exports/{export_id}")
+
+
+@router.get(
+    "/workspaces/{workspaceId}/exports/{exportId}",
+    access=paged(Access(scopes=[Scope.RECORDS_READ])),
+)
+async def get_export(request: ApiRequest) -> Response:
+    """Follow an export, and fetch its file."""
+    keys, export_id = request.services.keys, request.ids["exportId"]
+    export = await export_detail(request.work, request.actor, export_id, keys)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/exports/{export_id}"
+    return page(
+        request,
+        "export.html",
+        shell,
+        export=export,
+        going=export.status in OPEN_JOB,
+        call=curl(shell.base, "GET", path),
+    )
+
+
+@router.post(
+    "/workspaces/{workspaceId}/exports/{exportId}/cancel",
+    access=paged(Access(scopes=[Scope.RECORDS_READ])),
+)
+async def cancel_export(request: ApiRequest) -> Response:
+    """Cancel an export."""
+    await exports.cancel_export(request.work, request.actor, request.ids["exportId"])
+    path = f"/workspaces/{request.workspace_id}/exports/{request.ids['exportId']}"
+    return done(request, "The export is cancelled.", path)

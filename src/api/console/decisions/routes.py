@@ -12,9 +12,9 @@ from api.console.rendering import bare
 from api.console.routing import page_router
 from api.console.runs.actions import Decision
 from api.kernel.routing import Access, ApiRequest
-from models.automation.waits.errors import UnknownLinkError, VoidLinkError
-from models.automation.waits.link_decisions import Question, decide_by_link, question_of
-from models.automation.waits.shapes import ResumeNode
+from models.automation.waits.approvals import Question, decide_by_link, question_of
+from models.automation.waits.commands import ResumeNode
+from models.automation.waits.rules import UnknownLinkError, VoidLinkError
 from runtime.errors import ConflictError, ValidationError
 
 router = page_router()

@@ -1,23 +1,15 @@
 """The preview of an import: its first rows, its target, and the fields its columns go to."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, attempt
 from api.console.forms import Form, body_of, paged
-from api.console.imports.mapping import (
-    NEW_KINDS,
-    Mapped,
-    field_body,
-    fillable,
-    lines_of,
-    read_mapping,
-)
-from api.console.integrations.calls import Outcome, outcome_of
+from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -27,24 +19,30 @@ from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
 from models.content.files.commands import register_private_file
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
+from models.core.keys import first_free, slug
 from models.core.pagination import MAX_LIMIT
-from models.data.databases.commands.fields import create_field
+from models.data.databases.field_changes import create_field
 from models.data.databases.queries import list_databases
 from models.data.fields.queries import load_schema, require_edit
-from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import (
+    OPTION_KINDS,
+    STORED_KINDS,
+    TITLE_KEY,
+    FieldKind,
+    FieldSpec,
+    FieldSpecs,
+)
 from models.data.fields.shapes import CreateField
-from models.messages.jobs.queries import own_job
-from models.messages.jobs.rows import JobRow
-from models.sources.data_source_runs.commands.import_sources import accept_import_preview
-from models.sources.data_source_runs.commands.imports import accept_import
+from models.messages.jobs.queries import JobRow, own_job
+from models.sources.data_source_runs.imports import accept_import, accept_import_preview
 from models.sources.data_source_runs.rules import ImportMode
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImport
-from models.sources.data_sources.previews import preview_outcome
-from models.sources.data_sources.shapes import DataSourcePreview
+from models.sources.data_sources.commands import preview_outcome
+from models.sources.data_sources.queries import DataSourcePreview, PreviewColumn
 from models.sources.tabular.rules.options import TableFormat
 from runtime.errors import NotFoundError, PlatformError, ValidationError
-from runtime.families import Family
 from runtime.ids import new_id, parse_id
+from runtime.temporal.families import Family
 
 router = page_router()
 
@@ -231,6 +229,15 @@ async def _own(request: ApiRequest) -> JobRow:
     return job
 
 
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The fields that columns fill, the new ones among them, and the keys of rows."""
+
+    fields: Sequence[JsonObject]
+    new_fields: Sequence[JsonObject]
+    keys: Sequence[str]
+
+
 async def _mapped(
     request: ApiRequest, target: Id | None, texts: Mapping[str, str]
 ) -> tuple[JobRow, DataSourcePreview, Mapped]:
@@ -308,3 +315,118 @@ def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 _EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})
+
+NEW_KINDS = {
+    kind.value.replace("_", " "): kind
+    for kind in (
+        FieldKind.TEXT,
+        FieldKind.LONG_TEXT,
+        FieldKind.NUMBER,
+        FieldKind.CURRENCY,
+        FieldKind.PERCENT,
+        FieldKind.CHECKBOX,
+        FieldKind.DATE,
+        FieldKind.DATETIME,
+        FieldKind.TIME,
+        FieldKind.DURATION,
+        FieldKind.SELECT,
+        FieldKind.MULTI_SELECT,
+        FieldKind.EMAIL,
+        FieldKind.URL,
+        FieldKind.PHONE,
+        FieldKind.JSON,
+    )
+}
+"""The kinds that a column can have which fills a new field, by their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A column in the form: the name of its field, the kind of a new one, whether it is a key."""
+
+    column: PreviewColumn
+    into: str
+    kind: str
+    is_key: bool
+    is_title: bool
+
+
+def fillable(fields: FieldSpecs) -> list[FieldSpec]:
+    """The fields of a database that a column can fill."""
+    return [spec for spec in fields.values() if spec.kind in STORED_KINDS]
+
+
+def lines_of(preview: DataSourcePreview, fields: FieldSpecs | None, entered: Entered) -> list[Line]:
+    """The columns with the fields they go to; before a form was sent, as they suggest it.
+
+    Without `fields` they go to a new database.
+    """
+    named = _by_name(fields or {})
+
+    def line(place: int, column: PreviewColumn) -> Line:
+        known = named.get(column.label.casefold()) or named.get(column.suggested_key)
+        return Line(
+            column,
+            entered.text(f"into.{place}", column.label if known is None else known.label),
+            entered.text(f"kind.{place}", column.kind.value),
+            entered.ticked(f"key.{place}", f"key.{place}" in entered.texts),
+            fields is None and column.suggested_key == TITLE_KEY,
+        )
+
+    return [line(place, column) for place, column in enumerate(preview.columns)]
+
+
+def read_mapping(
+    preview: DataSourcePreview, fields: FieldSpecs | None, texts: Mapping[str, str]
+) -> Mapped:
+    """The mapping that a form describes; a column without a name is left out.
+
+    Raises ValidationError.
+    """
+    known_fields, used_keys = _by_name(fields or {}), set(fields or {})
+    mapped: list[JsonObject] = []
+    new_fields: list[JsonObject] = []
+    keys: list[str] = []
+    for place, column in enumerate(preview.columns):
+        name = texts.get(f"into.{place}", "").strip()
+        if not name:
+            continue
+        known = known_fields.get(name.casefold())
+        if known is None:
+            entry = _new(column, name, texts.get(f"kind.{place}", ""), used_keys, fields is None)
+            new_fields.append(entry)
+        else:
+            entry = {"fieldKey": known.key, "label": known.label, "kind": known.kind.value}
+        mapped.append({"sourcePath": column.source_path, **entry})
+        if f"key.{place}" in texts:
+            keys.append(entry["fieldKey"])
+    if not mapped:
+        raise ValidationError.at("", "Every column is left out: name a field for one of them.")
+    return Mapped(mapped, new_fields, keys)
+
+
+def field_body(entry: JsonObject) -> JsonObject:
+    """The body that creates a new field; its options follow from the rows."""
+    body = {"label": entry["label"], "key": entry["fieldKey"], "kind": entry["kind"]}
+    if entry["kind"] in OPTION_KINDS:
+        body["settings"] = {"allowCreate": True}
+    return body
+
+
+def _new(
+    column: PreviewColumn, name: str, kind: str, taken: set[str], is_new_database: bool
+) -> JsonObject:
+    if is_new_database and column.suggested_key == TITLE_KEY:
+        return {"fieldKey": TITLE_KEY, "label": name[:200], "kind": FieldKind.TEXT.value}
+    field_kind = NEW_KINDS.get(kind)
+    if field_kind is None:
+        raise ValidationError.at("", f"Choose a kind for “{name}”.")
+    key = first_free(slug(name, "column"), taken | {TITLE_KEY})
+    taken.add(key)
+    return {"fieldKey": key, "label": name[:200], "kind": field_kind.value}
+
+
+def _by_name(fields: FieldSpecs) -> Mapping[str, FieldSpec]:
+    """The fields by their labels and keys, as people write them."""
+    specs = fillable(fields)
+    return {one.key: one for one in specs} | {one.label.casefold(): one for one in specs}

@@ -12,9 +12,8 @@ from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
 from models.data.fields.queries import require_edit
-from models.sources.data_source_runs import queries
-from models.sources.data_source_runs.commands import acceptance
-from models.sources.data_source_runs.commands.reversal import accept_reversal
+from models.sources.data_source_runs import acceptance, queries
+from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
 from runtime.errors import (

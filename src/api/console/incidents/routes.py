@@ -1,4 +1,4 @@
-"""The incidents of a workspace: listed, looked at, assigned, muted, closed, retried."""
+"""Incidents as pages: listed, looked at, assigned, muted, closed, and retried after a fix."""
 
 import json
 from dataclasses import replace
@@ -6,9 +6,7 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import done, paged
-from api.console.incidents.retry_forms import retry_of, values_of
-from api.console.people import member_names
+from api.console.forms import done, member_names, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
@@ -17,12 +15,12 @@ from api.console.words import curl, queried
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
 from models.automation.incidents import commands, queries
-from models.automation.incidents.records import list_incident_records
-from models.automation.incidents.shapes import IncidentState, UpdateIncident
-from models.automation.run_operations.shapes import RunOperationPreview
+from models.automation.incidents.grouping import list_incident_records
+from models.automation.incidents.queries import IncidentState, RetryIncident, UpdateIncident
+from models.automation.run_operations.queries import RunOperationPreview
 from models.core.access.rules import Scope
 from models.core.base import JsonObject
-from runtime.errors import ConflictError, PlatformError
+from runtime.errors import ConflictError, PlatformError, ValidationError
 
 router = page_router()
 
@@ -189,3 +187,24 @@ def _own_path(request: ApiRequest) -> str:
 
 def _api(request: ApiRequest, *parts: object) -> str:
     return "/".join(("/v1/workspaces", str(request.workspace_id), "incidents", *map(str, parts)))
+
+
+def retry_of(fields: Fields) -> RetryIncident:
+    """The body of the operation. Raises ValidationError."""
+    values = values_of(fields)
+    if "rate" in values:
+        try:
+            values["rate"] = float(values["rate"])
+        except ValueError:
+            raise ValidationError.at("rate", "must be a number") from None
+    return read_as(RetryIncident, values)
+
+
+def values_of(fields: Fields) -> JsonObject:
+    """The same as JSON, for the equal call."""
+    texts = fields.texts
+    values: JsonObject = {
+        "version": texts.get("version", "published"),
+        "from": texts.get("from", "failed"),
+    }
+    return {**values, "rate": texts["rate"]} if texts.get("rate") else values

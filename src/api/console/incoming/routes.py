@@ -1,22 +1,337 @@
-"""Pages of runs that bring rows in. Their script reads the API in the session."""
+"""Runs that bring rows or workspaces in: refreshes, imports, legacy imports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
-from api.console.forms import paged
-from api.console.rendering import page
+from api.console.forms import Form, body_of, done, paged
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
+from api.console.shell import Shell, shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest
-from api.routers.sources import source_run_pages
+from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.sources import data_sources
+from api.routers.workspace.legacy_imports import DECIDE, READ, RUN, RUNS, UPLOAD, WORKSPACE
+from api.run_events import temporal_link
+from models.core.pagination import DEFAULT_LIMIT
+from models.workspace.legacy_imports import commands, queries
+from models.workspace.legacy_imports.rules import (
+    AT_ONCE_CANCELLED,
+    MAX_ATTEMPTS,
+    RELEASED_IN,
+    RETRIED_IN,
+    RUN_LIFECYCLE,
+    TAKEN_BACK,
+    WAITING,
+    ImportStage,
+    LegacyImportStatus,
+    LifecycleState,
+    RollbackState,
+)
+from models.workspace.legacy_imports.shapes import (
+    ApproveLegacyImport,
+    CancelLegacyImport,
+    ImportWorkspaceEntry,
+    LegacyImport,
+    RollBackLegacyImport,
+    UpdateImportWorkspace,
+)
+from runtime.errors import ConflictError, ValidationError
 
 router = page_router()
 
 
-@router.get("/data-source-runs/{dataSourceRunId}", access=paged(source_run_pages.READ))
+@router.get("/data-source-runs/{dataSourceRunId}", access=paged(data_sources.READ_PAGE))
 async def get_source_run_page(request: ApiRequest) -> Response:
     """Look at a refresh or an import, and follow it while it goes on."""
     shell = await shell_of(request)
     path = f"/v1/data-source-runs/{request.ids['dataSourceRunId']}"
     calls = {"Read it": curl(shell.base, "GET", path)}
     return page(request, "incoming.html", shell, script="source-run.js", calls=calls)
+
+
+_RUNS = RUNS.removeprefix("/v1/admin")
+_RUN = RUN.removeprefix("/v1/admin")
+_WORKSPACE = WORKSPACE.removeprefix("/v1/admin")
+_DECIDE: Access = paged(replace(DECIDE, joins=True))
+
+
+class Note(Form):
+    """The words that an administrator writes beside a decision."""
+
+    words: str | None = None
+
+
+class Bundle(Form):
+    """The form around a bundle has no fields of its own."""
+
+
+class Target(Form):
+    """The choice for one workspace: whether it is selected, or where it goes."""
+
+    selected: str | None = None
+    target: str | None = None
+    own: str | None = None
+
+
+@router.get(_RUNS, access=paged(READ))
+async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the legacy imports, and send the bundle of another."""
+    shown = request.page("pages of legacy imports", DEFAULT_LIMIT, cursor)
+    listed = await queries.list_runs(request.work, shown)
+    shell = await shell_of(request)
+    call = curl(shell.base, "GET", RUNS)
+    return page(
+        request, "legacy_imports.html", shell, listed=listed, cursor=cursor, sign=sign, call=call
+    )
+
+
+@router.post(_RUNS, access=paged(replace(UPLOAD, joins=True)))
+async def send_bundle(request: ApiRequest, body: Bundle) -> Response:  # noqa: ARG001
+    """Accept a bundle, and lead to its check."""
+    if request.uploaded is None:
+        raise ValidationError.at("file", "Choose a bundle.")
+    run = await commands.create_uploaded_run(
+        request.work, request.principal, request.new_id, request.upload
+    )
+    return see_other(f"{_RUNS}/{run.id}")
+
+
+@router.get(_RUN, access=paged(READ))
+async def get_legacy_import_page(request: ApiRequest) -> Response:
+    """Look at a legacy import run, follow it, and decide on it."""
+    run = await queries.get_run(request.work, request.ids["runId"])
+    shell = await shell_of(request)
+    link = temporal_link(request.services.settings, run.temporal_workflow_id)
+    return page(
+        request,
+        "legacy_import.html",
+        shell,
+        run=run,
+        going=goes_on(run),
+        stages=stages_of(run),
+        choices=choices_of(run),
+        sign=sign,
+        may_retry=may_retry,
+        temporal=link.get("uiUrl"),
+        calls=_calls(shell, f"{RUNS}/{run.id}"),
+    )
+
+
+@router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError])
+async def approve_by_form(request: ApiRequest, body: Note) -> Response:
+    """Approve what is selected of a run that awaits review."""
+    words = body_of(ApproveLegacyImport, {"note": body.words})
+    await commands.approve(request.work, request.principal, request.ids["runId"], words)
+    return _done(request, "The run is approved.")
+
+
+@router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
+async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
+    """Cancel a run; what it has not finished is taken back."""
+    words = body_of(CancelLegacyImport, {"reason": body.words})
+    await commands.cancel(request.work, request.principal, request.ids["runId"], words)
+    return _done(request, "The run is cancelled.")
+
+
+@router.post(f"{_RUN}/start", access=_DECIDE, errors=[ConflictError])
+async def start_by_form(request: ApiRequest) -> Response:
+    """Import what is selected of an approved run."""
+    await commands.start(request.work, request.ids["runId"])
+    return _done(request, "The import has begun.")
+
+
+@router.post(f"{_RUN}/dry-run", access=_DECIDE, errors=[ConflictError])
+async def check_again_by_form(request: ApiRequest) -> Response:
+    """Check what is selected once more."""
+    await commands.repeat_dry_run(request.work, request.ids["runId"])
+    return _done(request, "It is checked again.")
+
+
+@router.post(f"{_RUN}/release", access=_DECIDE, errors=[ConflictError])
+async def release_by_form(request: ApiRequest) -> Response:
+    """Let people see the workspaces that were finished before the run ended."""
+    keys = request.services.keys
+    await commands.release_finished(request.work, request.ids["runId"], keys)
+    return _done(request, "The finished workspaces are visible.")
+
+
+@router.post(f"{_RUN}/rollback", access=_DECIDE, errors=[ConflictError])
+async def roll_back_by_form(request: ApiRequest, body: Note) -> Response:
+    """Take back what a run has imported; what was changed since is kept."""
+    return await _roll_back(request, body, force=False)
+
+
+@router.post(f"{_RUN}/rollback/force", access=_DECIDE, errors=[ConflictError])
+async def roll_back_by_force(request: ApiRequest, body: Note) -> Response:
+    """Take back what a run has imported, with what was changed since."""
+    return await _roll_back(request, body, force=True)
+
+
+@router.post(_WORKSPACE, access=_DECIDE, errors=[ConflictError])
+async def change_import_workspace(request: ApiRequest, body: Target) -> Response:
+    """Select a workspace or leave it out, or choose where it goes."""
+    fields: dict[str, object] = {}
+    if body.selected is not None:
+        fields["selected"] = body.selected == "true"
+    if body.target is not None:
+        fields["targetWorkspaceId"] = body.target.strip()
+    change = body_of(UpdateImportWorkspace, fields)
+    if body.own is not None:
+        change = UpdateImportWorkspace.model_validate({"targetWorkspaceId": None})
+    run_id, entry_id = request.ids["runId"], request.ids["entryId"]
+    await commands.update_workspace(request.work, run_id, entry_id, change)
+    return _done(request, "Noted.")
+
+
+@router.post(f"{_WORKSPACE}/retry", access=_DECIDE, errors=[ConflictError])
+async def retry_import_by_form(request: ApiRequest) -> Response:
+    """Go on with a workspace whose import failed."""
+    run_id, entry_id = request.ids["runId"], request.ids["entryId"]
+    await commands.retry_workspace(request.work, run_id, entry_id)
+    return _done(request, "It goes on.")
+
+
+async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Response:
+    words = body_of(RollBackLegacyImport, {"reason": body.words or "", "force": force})
+    await commands.roll_back(request.work, request.principal, request.ids["runId"], words)
+    return _done(request, "It is being taken back.")
+
+
+def _calls(shell: Shell, path: str) -> Mapping[str, str]:
+    return {
+        "Read it": curl(shell.base, "GET", path),
+        "Approve it": curl(shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'),
+        "Start it": curl(shell.base, "POST", f"{path}/start"),
+    }
+
+
+def _done(request: ApiRequest, message: str) -> Response:
+    return done(request, message, f"{_RUNS}/{request.ids['runId']}")
+
+
+_S = LegacyImportStatus
+_SIGNS: Mapping[str, str] = {
+    "awaiting_review": "waiting",
+    "approved": "waiting",
+    "completed": "succeeded",
+    "completed_with_warnings": "succeeded",
+    "rolled_back": "succeeded",
+    "rollback_failed": "failed",
+    "failed": "failed",
+    "blocked": "failed",
+    "cancelled": "cancelled",
+    "skipped": "skipped",
+    "queued": "queued",
+    "uploaded": "queued",
+    "ready": "waiting",
+    "done": "succeeded",
+}
+_STAGES = (
+    ("Check", "reads the bundle, and what would come of each row"),
+    ("Review", "waits for an administrator"),
+    ("Import", "writes what is selected, and verifies it"),
+)
+_PLACES: Mapping[LegacyImportStatus, int] = {
+    _S.UPLOADED: 0,
+    _S.VALIDATING: 0,
+    _S.DRY_RUNNING: 0,
+    _S.AWAITING_REVIEW: 1,
+    _S.APPROVED: 1,
+    _S.IMPORTING: 2,
+    _S.VERIFYING: 2,
+}
+CANCELLABLE = AT_ONCE_CANCELLED | TAKEN_BACK
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The decisions that a run takes as it is now; `obstacle` is why it cannot be approved."""
+
+    approve: bool
+    check_again: bool
+    start: bool
+    cancel: bool
+    release: bool
+    roll_back: bool
+    force: bool
+    obstacle: str
+
+
+def sign(name: str) -> str:
+    """The sign of a status or a stage; all that is not listed goes on."""
+    return _SIGNS.get(name, "running")
+
+
+def goes_on(run: LegacyImport) -> bool:
+    """True while the run changes by itself."""
+    return run.status not in RUN_LIFECYCLE.at_rest | WAITING
+
+
+def stages_of(run: LegacyImport) -> list[tuple[str, str, str | None]]:
+    """The three stages: name, what it does, and its sign once it was reached."""
+    return [(name, does, _stage(run, place)) for place, (name, does) in enumerate(_STAGES)]
+
+
+def _stage(run: LegacyImport, place: int) -> str | None:
+    here = _PLACES.get(run.status)
+    if here is not None:
+        return sign(run.status) if here == place else "succeeded" if place < here else None
+    reached = 2 if run.started_at else 1 if run.approved_at or run.workspaces else 0
+    if place < reached:
+        return "succeeded"
+    verdict = "succeeded" if run.status.startswith("roll") else sign(run.status)
+    return verdict if place == reached else None
+
+
+def choices_of(run: LegacyImport) -> Choices:
+    """The decisions that the run takes now."""
+    review = run.status is _S.AWAITING_REVIEW
+    obstacle = _obstacle(run.workspaces) if review else ""
+    is_at_rest = run.status in RUN_LIFECYCLE.at_rest
+    partial = any(one.rollback_state is RollbackState.PARTIAL for one in run.workspaces)
+    there = {LifecycleState.HIDDEN, LifecycleState.LIVE}
+    holds = any(one.lifecycle_state in there for one in run.workspaces)
+    return Choices(
+        approve=review and not obstacle,
+        check_again=review and any(one.selected for one in run.workspaces),
+        start=run.status is _S.APPROVED,
+        cancel=run.status in CANCELLABLE,
+        release=run.status in RELEASED_IN and any(map(_is_whole, run.workspaces)),
+        roll_back=is_at_rest and holds and not partial,
+        force=is_at_rest and partial,
+        obstacle=obstacle,
+    )
+
+
+def may_retry(run: LegacyImport, entry: ImportWorkspaceEntry) -> bool:
+    """True for a workspace that can go on from where its import failed."""
+    return (
+        run.status in RETRIED_IN
+        and entry.stage is ImportStage.FAILED
+        and entry.rollback_state is RollbackState.NONE
+        and entry.attempt < MAX_ATTEMPTS
+    )
+
+
+def _is_whole(entry: ImportWorkspaceEntry) -> bool:
+    """Tell a workspace that is whole, and yet hidden."""
+    return (
+        entry.stage is ImportStage.DONE
+        and entry.lifecycle_state is LifecycleState.HIDDEN
+        and entry.rollback_state is RollbackState.NONE
+    )
+
+
+def _obstacle(entries: Sequence[ImportWorkspaceEntry]) -> str:
+    """The reason that what is selected cannot be approved as it is; empty when it can."""
+    selection = [entry for entry in entries if entry.selected]
+    blocked = [entry.source_name for entry in selection if entry.stage is ImportStage.BLOCKED]
+    if blocked:
+        return f"Before it can be approved, leave out what is blocked: {', '.join(blocked)}."
+    if not selection:
+        return "Before it can be approved, select a workspace."
+    if all(entry.stage is ImportStage.READY for entry in selection):
+        return ""
+    return "Before it can be approved, check again: a workspace has not been checked."

@@ -5,18 +5,17 @@ import json
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import number_of, paged
-from api.console.integrations.connection_names import connection_names
+from api.console.forms import connection_names, number_of, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl
 from api.kernel.routing import ApiRequest, Cursor, QueryId
-from api.routers.sources.outbound_limits import LIMIT, LIMITS, READ, WRITE
+from api.routers.sources.connections import LIMIT, LIMITS, READ, WRITE_LIMITS
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
 from models.sources.outbound_limits import commands, queries
-from models.sources.outbound_limits.shapes import (
+from models.sources.outbound_limits.queries import (
     CreateOutboundLimit,
     OutboundLimitBody,
     UpdateOutboundLimit,
@@ -27,7 +26,7 @@ router = page_router()
 
 _ALL, _ONE = (path.removeprefix("/v1") for path in (LIMITS, LIMIT))
 _PAGE = 50
-_CHANGE = paged(WRITE)
+_CHANGE = paged(WRITE_LIMITS)
 
 
 @router.get(_ALL, access=paged(READ))

@@ -2,26 +2,13 @@
 
 from collections.abc import Sequence
 
-from api.console.integrations import (
-    bringing,
-    browsing,
-    connecting,
-    editing,
-    limits,
-    mounts,
-    pausing,
-    routes,
-)
+from api.console.integrations import connecting, connections, limits, resources
 from api.kernel.routing import Router
 
 ROUTERS: Sequence[Router] = (
-    routes.router,
+    connections.router,
     connecting.router,
     connecting.returning,
-    browsing.router,
-    bringing.router,
-    editing.router,
+    resources.router,
     limits.router,
-    mounts.router,
-    pausing.router,
 )

@@ -1,9 +1,12 @@
-"""The tree of a workspace, level by level."""
+"""The tree of a workspace, level by level, and the share links of an item."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Literal
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -11,14 +14,20 @@ from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content.items import READ
-from models.content.items.listing import list_items
-from models.content.items.queries import get_item, placement
+from api.routers.workspace.share_links import CREATE, LINKS, REVOKE
+from api.routers.workspace.share_links import READ as READ_LINKS
+from models.content.items.queries import get_item, list_items, placement
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.workspace.share_links.rules import SHAREABLE
-from runtime.errors import NotFoundError
+from models.core.pagination import DEFAULT_LIMIT
+from models.workspace.share_links import links as commands
+from models.workspace.share_links.links import list_share_links
+from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink
+from models.workspace.share_links.visitors import SHAREABLE
+from runtime.clock import wire_timestamp
+from runtime.errors import NotFoundError, PlatformError, UnsupportedError, ValidationError
 
 router = page_router()
 
@@ -92,3 +101,96 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
     if item.target_id is not None and item.kind is ItemKind.FORM:
         return shell.at("forms", item.target_id)
     return queried(shell.at("items"), parent=item.id)
+
+
+_LINKS = LINKS.removeprefix("/v1")
+LIFETIMES = (
+    ("1", "One day"),
+    ("7", "7 days"),
+    ("30", "30 days"),
+    ("365", "One year"),
+    ("never", "No expiry"),
+)
+_USUAL = "30"
+
+
+@router.get(_LINKS, access=paged(READ_LINKS))
+async def get_share_links(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the share links of an item."""
+    return await _links(request, BLANK, cursor)
+
+
+@router.post(_LINKS, access=paged(replace(CREATE, joins=True)), errors=[UnsupportedError])
+async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Create a share link, and show its address this once."""
+    work, actor, keys = request.work, request.actor, request.services.keys
+
+    async def create() -> IssuedShareLink:
+        link = read_as(CreateShareLink, _values(request, body))
+        item_id, link_id = request.ids["itemId"], request.new_id
+        return await commands.create_share_link(work, actor, keys, link_id, item_id, link)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _links(request, Entered(body.texts, outcome), None)
+    shell = await shell_of(request)
+    item = await get_item(work, actor.workspace_id, request.ids["itemId"])
+    address = shell.base + outcome.share_url
+    call = curl(shell.base, "GET", f"/v1{request.url.path}")
+    return page(
+        request, "share_link.html", shell, item=item, link=outcome, address=address, call=call
+    )
+
+
+@router.post(f"{_LINKS}/{{shareLinkId}}/revoke", access=paged(REVOKE))
+async def revoke_share_link_by_form(request: ApiRequest) -> Response:
+    """Revoke a share link; it stops at once."""
+    item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
+    await commands.revoke_share_link(request.work, request.actor, item_id, link_id)
+    return see_other(f"/workspaces/{request.workspace_id}/items/{item_id}/share-links")
+
+
+def _values(request: ApiRequest, body: Fields) -> dict[str, object]:
+    """The body of the operation that the form stands for. Raises ValidationError."""
+    lifetime = body.texts.get("lifetime", _USUAL)
+    if lifetime not in dict(LIFETIMES):
+        raise ValidationError.at("lifetime", "Choose one of the list.")
+    values: dict[str, object] = {"allowDownload": "allowDownload" in body.texts}
+    if lifetime != "never":
+        ends = request.work.now + timedelta(days=int(lifetime))
+        values["expiresAt"] = wire_timestamp(ends)
+    if uses := body.texts.get("maxUses"):
+        values["maxUses"] = int(uses) if uses.isdecimal() else uses
+    return values
+
+
+async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> Response:
+    work, actor, item_id = request.work, request.actor, request.ids["itemId"]
+    item = await get_item(work, actor.workspace_id, item_id)
+    listed = await list_share_links(
+        work, actor, item_id, request.page("pages of share links", DEFAULT_LIMIT, cursor, item_id)
+    )
+    shell = await shell_of(request)
+    manages = await placement.level(work, actor, item_id) >= Level.MANAGE
+    path = f"/workspaces/{request.workspace_id}/items/{item_id}/share-links"
+    body = '{"maxUses": 10, "allowDownload": true}'
+    return page(
+        request,
+        "share_links.html",
+        shell,
+        item=item,
+        listed=listed,
+        entered=entered,
+        may_share=manages and shell.may("resources:write") and item.kind in SHAREABLE,
+        may_revoke=manages and shell.may("resources:write"),
+        lifetimes=LIFETIMES,
+        usual=_USUAL,
+        now=work.now,
+        first=path if cursor else None,
+        following=queried(path, cursor=listed.cursor) if listed.cursor else None,
+        path=path,
+        calls={
+            "List them": curl(shell.base, "GET", f"/v1{path}"),
+            "Create one": curl(shell.base, "POST", f"/v1{path}", body),
+        },
+    )

@@ -8,10 +8,10 @@ from pydantic import ConfigDict
 from starlette.responses import Response
 
 from api.console.forms import Form
+from api.console.records.cells import outside_spec
 from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
-from api.console.records.fields import outside_spec
-from api.console.refusals import refuse
 from api.console.rendering import bare
+from api.console.routing import refuse
 from api.kernel.routing import Access, ApiRequest, Router
 from models.data.fields.rules.fields import FieldSpec
 from models.data.forms import commands, queries

@@ -1,4 +1,4 @@
-"""Values of records as pages show them."""
+"""Fields, values and changes of records as pages show them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,23 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from api.console.words import brief
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Actor
-from models.core.filters.forms import ValueForm
+from models.core.base import Id
+from models.core.filters.grammar import ValueForm
 from models.core.values import InvalidValueError, moment
-from models.data.fields.rules.fields import FieldSpec, FieldValue
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import value_form
-from models.data.fields.rules.text_formats import clock, digits, rounded
-from models.data.record_exports.queries import names_of
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue, Option
+from models.data.fields.rules.value_conversion import clock, digits, rounded
+from models.data.fields.rules.values import value_form
+from models.data.forms.shapes import PublicField, PublicOption
+from models.data.record_changes.queries import RecordChangeShape
+from models.data.record_exports.exports import names_of
 from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail
+from models.workspace.share_links.shapes import SharedField, SharedOption
 from runtime.database import UnitOfWork
+from runtime.ids import new_id
 
 _COLORS = frozenset(
     {"gray", "brown", "orange", "yellow", "green", "blue", "purple", "pink", "red", "teal"}
@@ -179,3 +185,54 @@ def _link(spec: FieldSpec, text: str) -> str:
     if spec.kind is FieldKind.URL and urlsplit(text).scheme in {"http", "https"}:
         return text
     return ""
+
+
+async def shown_fields(request: ApiRequest, database_id: Id) -> Sequence[FieldSpec]:
+    """The fields of a database that hold values, in order."""
+    schema = await load_schema(request.work, request.actor.workspace_id, database_id)
+    return [spec for spec in schema.fields.values() if spec.kind != "button"]
+
+
+def outside_spec(field: PublicField | SharedField, *, required: bool = False) -> FieldSpec:
+    """A field as far as somebody without an account is told of it."""
+    told: Sequence[PublicOption | SharedOption] = field.options
+    options = [
+        Option(id=one.key, key=one.key, name=one.name, color=one.color, order=place)
+        for place, one in enumerate(told)
+    ]
+    return FieldSpec(
+        id=new_id(),
+        key=field.key,
+        label=field.label,
+        kind=field.kind,
+        required=required,
+        options=tuple(options),
+    )
+
+
+MOST_VALUES = 12
+"""Values shown of one change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedValue:
+    """A value that a change replaced, in words."""
+
+    label: str
+    before: str
+    after: str
+
+
+def in_words(
+    changes: Sequence[RecordChangeShape], specs: Sequence[FieldSpec], legend: Legend
+) -> Sequence[tuple[RecordChangeShape, Sequence[ChangedValue]]]:
+    """Each change with the values that it replaced."""
+    known = {spec.key: spec for spec in specs}
+
+    def value(key: str, change: RecordChangeShape) -> ChangedValue:
+        spec = known.get(key)
+        sides = (change.before or {}).get(key), (change.after or {}).get(key)
+        before, after = (words_of(spec, side, legend) for side in sides)
+        return ChangedValue(key if spec is None else spec.label, before, after)
+
+    return [(one, [value(key, one) for key in one.changed_keys[:MOST_VALUES]]) for one in changes]

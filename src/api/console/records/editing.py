@@ -9,14 +9,17 @@ from pydantic import ConfigDict
 from starlette.responses import Response
 
 from api.console.forms import Form, paged
-from api.console.records.cells import cells_of, legend_of
-from api.console.records.choosing import again, entered, entries_of, people, read_fields
+from api.console.records.cells import cells_of, legend_of, shown_fields
 from api.console.records.entry import (
     PREFIX,
     Entry,
     Typed,
+    again,
+    entered,
+    entries_of,
+    people,
+    read_fields,
 )
-from api.console.records.fields import shown_fields
 from api.console.rendering import is_htmx, page, see_other, toast
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -24,15 +27,14 @@ from api.console.words import curl
 from api.kernel.routing import ApiRequest
 from api.routers.data import records
 from models.core.base import Id
-from models.core.preconditions import read_moment
+from models.core.revisions import read_moment
 from models.data.databases.queries import get_database
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.commands import records as commands
-from models.data.records.queries.records import get_record
+from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.data.records import commands
+from models.data.records.queries import get_record
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
+from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError, NotFoundError, ValidationError
-from runtime.timestamps import wire_timestamp
 
 router = page_router()
 

@@ -1,30 +1,29 @@
-"""The list of runs: its filters, its rows, and the equal call of the API."""
+"""The list of runs: its filters, its rows and what they wait for, and the equal call of the API."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from api.console.runs.wait_words import wait_words
 from api.console.words import curl, plain, queried
 from api.kernel.request import ApiRequest
+from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.automation_runs.queries import count_open, list_workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automations import queries as automations
 from models.core.base import Id
-from models.core.moments import InputMoment
-from runtime.clock import utc_now
-from runtime.timestamps import wire_timestamp
+from models.core.pauses.rules import PauseCause
+from models.core.pauses.shapes import WaitCause, WaitKind
+from models.core.values import InputMoment
+from runtime.clock import utc_now, wire_timestamp
 
 PAGE = 50
 _MOST_CHOICES = 100
 _MOST_COUNTED = 1_000
-
 
 PERIODS = [
     ("", "Any time"),
@@ -185,3 +184,34 @@ def equal_calls(request: ApiRequest, base: str, filters: Filters) -> Mapping[str
         "List these runs": curl(base, "GET", listed),
         "Save this filter": curl(base, "POST", f"{place}/run-filters", body),
     }
+
+
+_PAUSED = {
+    "workspace": "The workspace is paused",
+    "automation": "The automation is paused",
+    "connection": "A connection that it calls through is paused",
+}
+
+
+def wait_words(waiting_for: dict[str, Any]) -> str:
+    """A sentence about a `waitingFor`."""
+    if waiting_for["kind"] == WaitKind.LIMITED:
+        return _limited(waiting_for)
+    if waiting_for["cause"] == PauseCause.CIRCUIT_BREAKER:
+        words = "The circuit breaker of the automation is open"
+    else:
+        words = _PAUSED[waiting_for["subject"]]
+    if waiting_for.get("resuming"):
+        words += ", and is being resumed"
+    reason = waiting_for.get("reason")
+    return f"{words}: {reason}" if reason else f"{words}."
+
+
+def _limited(waiting_for: dict[str, Any]) -> str:
+    host = waiting_for.get("host")
+    if waiting_for["cause"] == WaitCause.ANSWER:
+        words = f"An answer of {host or 'the other side'} has asked to wait before the next call"
+    else:
+        words = f"It waits for its turn to call {host or 'through a connection'}"
+    until = waiting_for.get("until")
+    return f"{words}, until {until[:16].replace('T', ' ')} UTC." if until else f"{words}."

@@ -1,25 +1,37 @@
-"""Operations over many runs: previewed, begun, followed, paused, taken back."""
+"""Operations over many runs: chosen by a form, previewed, begun, followed, taken back."""
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Fields, attempt
-from api.console.forms import done, paged
+from api.console.entered import Entered, Fields, attempt, read_as
+from api.console.forms import done, paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.runs.operation_forms import operation_of, selected, values_of
 from api.console.runs.routes import RUNS
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.kernel.routing import ApiRequest, Cursor
-from api.routers.automation.run_operations import READ, WRITE
-from models.automation.run_operations import commands, previews, queries
-from models.automation.run_operations.rules import OPEN_OPERATION, OperationStatus, RunOutcome
-from models.automation.run_operations.shapes import RunOperationPreview, UndoRunOperation
-from models.core.base import Id
-from runtime.errors import ConflictError, PlatformError
+from api.routers.automation.many_runs import READ_OPERATIONS, WRITE_OPERATIONS
+from models.automation.automation_runs.filters import WorkspaceRunQuery
+from models.automation.run_operations import commands, queries
+from models.automation.run_operations.queries import (
+    CreateRunOperation,
+    RunOperationPreview,
+    UndoRunOperation,
+)
+from models.automation.run_operations.rules import (
+    OPEN_OPERATION,
+    OperationAction,
+    OperationStatus,
+    RunOutcome,
+)
+from models.automation.run_operations.selection import frozen
+from models.core.base import Id, JsonObject
+from runtime.errors import ConflictError, PlatformError, ValidationError
 
 router = page_router()
 
@@ -28,7 +40,8 @@ _OPERATION = f"{_OPERATIONS}/{{runOperationId}}"
 _PAGE = 50
 _COUNTED, _EXAMINED = 20_000, 2_000
 """Runs that the page counts and looks at: fewer than the operation, so that it is quick."""
-_SHOW = replace(WRITE, idempotent=False, heavy=True)
+
+_SHOW = replace(WRITE_OPERATIONS, idempotent=False, heavy=True)
 
 
 @router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW))
@@ -37,7 +50,7 @@ async def preview_operation_by_form(request: ApiRequest, body: Fields) -> Respon
     return await _form(request, body, None)
 
 
-@router.post(_OPERATIONS, access=paged(WRITE))
+@router.post(_OPERATIONS, access=paged(WRITE_OPERATIONS))
 async def begin_operation(request: ApiRequest, body: Fields) -> Response:
     """Begin an operation, and lead to where it is followed."""
 
@@ -58,7 +71,7 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
 
     async def preview() -> RunOperationPreview:
         operation = operation_of(body, now)
-        return await previews.preview(
+        return await commands.preview_operation(
             request.work, request.actor, operation, counted=_COUNTED, examined=_EXAMINED
         )
 
@@ -79,7 +92,7 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
     )
 
 
-@router.get(_OPERATIONS, access=paged(READ))
+@router.get(_OPERATIONS, access=paged(READ_OPERATIONS))
 async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the operations over runs of a workspace."""
     turn = request.page("console run operations", _PAGE, cursor)
@@ -97,7 +110,7 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
     )
 
 
-@router.get(_OPERATION, access=paged(READ))
+@router.get(_OPERATION, access=paged(READ_OPERATIONS))
 async def get_operation(
     request: ApiRequest, cursor: Cursor = None, outcome: RunOutcome | None = None
 ) -> Response:
@@ -129,28 +142,28 @@ async def get_operation(
     )
 
 
-@router.post(f"{_OPERATION}/pause", access=paged(WRITE), errors=[ConflictError])
+@router.post(f"{_OPERATION}/pause", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
 async def pause_operation(request: ApiRequest) -> Response:
     """Pause an operation."""
     await commands.pause_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation is paused.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/resume", access=paged(WRITE), errors=[ConflictError])
+@router.post(f"{_OPERATION}/resume", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
 async def resume_operation(request: ApiRequest) -> Response:
     """Let a paused operation go on."""
     await commands.resume_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation goes on.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/cancel", access=paged(WRITE))
+@router.post(f"{_OPERATION}/cancel", access=paged(WRITE_OPERATIONS))
 async def cancel_operation(request: ApiRequest) -> Response:
     """Cancel an operation; what it has done stays."""
     await commands.cancel_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation is cancelled.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/undo", access=paged(WRITE), errors=[ConflictError])
+@router.post(f"{_OPERATION}/undo", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
 async def undo_operation(request: ApiRequest) -> Response:
     """Take an operation back by another one, and lead to that."""
     operation_id, new_id = request.ids["runOperationId"], request.new_id
@@ -165,3 +178,89 @@ def _own_path(request: ApiRequest) -> str:
 
 def _path(request: ApiRequest, operation_id: Id) -> str:
     return f"/workspaces/{request.workspace_id}/runs/operations/{operation_id}"
+
+
+NONE_TICKED = "No run is ticked. Tick some in the list, or take all that fit its filters."
+_FILTER = "filter."
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The runs of a form: their ids, or a filter. The form of the next page has them hidden."""
+
+    run_ids: Sequence[str]
+    filters: Mapping[str, str]
+
+    @property
+    def hidden(self) -> Mapping[str, str]:
+        """The fields that stand for it."""
+        if self.run_ids:
+            return {"selection": "ticked", **{f"run.{run_id}": "on" for run_id in self.run_ids}}
+        fields = {f"{_FILTER}{name}": text for name, text in self.filters.items()}
+        return {"selection": "all", **fields}
+
+    @property
+    def body(self) -> JsonObject:
+        """Its part of the body of the operation."""
+        if self.run_ids:
+            return {"runIds": list(self.run_ids)}
+        return {"filter": dict(self.filters)}
+
+
+def selected(fields: Fields, now: datetime) -> Selected:
+    """The runs that a form means. Raises ValidationError when it means none.
+
+    A period becomes the moments that bound it, so that what is confirmed is what was previewed.
+    """
+    match fields.texts.get("selection", "ticked"):
+        case "all":
+            return Selected((), _filters(fields, now))
+        case "page":
+            run_ids = fields.texts.get("shown", "").split()
+        case _:
+            run_ids = fields.checked("run")
+    if not run_ids:
+        raise ValidationError.at("", NONE_TICKED)
+    return Selected(run_ids, {})
+
+
+def _filters(fields: Fields, now: datetime) -> dict[str, str]:
+    names = [name.removeprefix(_FILTER) for name in fields.texts if name.startswith(_FILTER)]
+    query = read_as(WorkspaceRunQuery, {name: fields.texts[f"{_FILTER}{name}"] for name in names})
+    return {name: str(value) for name, value in frozen(query, now).wire.items()}
+
+
+def action_of(fields: Fields) -> OperationAction:
+    """The action of a form. Raises ValidationError."""
+    text = fields.texts.get("action", "")
+    if text not in set(OperationAction):
+        raise ValidationError.at("action", "Choose to cancel, retry or resume.")
+    return OperationAction(text)
+
+
+def operation_of(fields: Fields, now: datetime) -> CreateRunOperation:
+    """The body of the operation that a form stands for. Raises ValidationError."""
+    return read_as(CreateRunOperation, values_of(fields, now))
+
+
+def values_of(fields: Fields, now: datetime) -> JsonObject:
+    """The same as JSON, for the equal call. Raises ValidationError."""
+    texts, action = fields.texts, action_of(fields)
+    values: JsonObject = {"action": action.value, **selected(fields, now).body}
+    if action is OperationAction.RETRY:
+        values["retry"] = {"from": texts.get("from", "failed")}
+        values["retry"] |= {"version": "published"} if texts.get("version") == "published" else {}
+        values["retry"] |= {"again": True} if "again" in texts else {}
+    if action is OperationAction.RESUME:
+        node_id = {"nodeId": texts["nodeId"]} if texts.get("nodeId") else {}
+        values["resume"] = {**node_id, "data": read_json("data", texts.get("data", "{}"))}
+    if texts.get("rate"):
+        values["rate"] = _number(texts["rate"])
+    return values
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValidationError.at("rate", "must be a number") from None

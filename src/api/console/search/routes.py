@@ -14,8 +14,8 @@ from api.console.shell import Shell, shell_of
 from api.console.words import curl, plain, queried
 from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope
-from models.workspace.search import queries
-from models.workspace.search.shapes import HitKind, SearchHit
+from models.workspace import search
+from models.workspace.search import HitKind, SearchHit
 from runtime.ids import parse_id
 
 router = page_router()
@@ -86,7 +86,7 @@ async def _content(request: ApiRequest, shell: Shell, text: str) -> Sequence[Hit
     if not text or Scope.RESOURCES_READ not in shell.scopes:
         return []
     first = request.page("console search", _MOST, None, text)
-    result = await queries.search(request.work, request.actor, text, first)
+    result = await search.search_titles(request.work, request.actor, text, first)
     return [_hit(one) for one in result.results]
 
 

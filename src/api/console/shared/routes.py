@@ -4,19 +4,18 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
+from api.anonymous_requests import admit_visitor
 from api.console.forms import Form
-from api.console.records.cells import Cell, value_cell
-from api.console.records.fields import outside_spec
+from api.console.records.cells import Cell, outside_spec, value_cell
 from api.console.rendering import bare, see_other
 from api.console.routing import page_router
 from api.kernel.browsers import is_secure, read_cookie
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.share_links import SHARE, Token
-from api.share_link_visits import admit_visitor
 from models.data.forms.queries import public_form
-from models.workspace.share_links.queries.content import visit
-from models.workspace.share_links.queries.visitors import Visitor
+from models.workspace.share_links.content import visit
 from models.workspace.share_links.shapes import SharedForm, SharedRecords, Visit
+from models.workspace.share_links.visitors import Visitor
 from runtime.errors import NotFoundError
 
 router = page_router()

@@ -1,16 +1,26 @@
-"""The way into the console and out of it (ADR 0082)."""
+"""Signing in and out: the form, the identity provider, the link, the session cookie (ADR 0082)."""
 
 from starlette.responses import Response
 
 from api.console.rendering import bare, page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, local_path, shell_of
-from api.console.sign_in.cookies import begun, ended, is_signed_in
-from api.console.sign_in.provider import START
 from api.console.words import queried
+from api.kernel.browsers import cookie_name, is_secure, read_cookie, read_session
 from api.kernel.routing import Access, ApiRequest
-from models.people.browser_sessions import commands, queries
-from models.people.browser_sessions.rules import LIFETIME, LINK_LIFETIME
+from api.kernel.sessions import CALLBACK, SECONDS, Attempt, IdentityProvider
+from models.people import browser_sessions
+from models.people.browser_sessions import (
+    LIFETIME,
+    LINK_LIFETIME,
+    BegunSession,
+    begin_session,
+    end_session,
+)
+from models.people.credentials import browser_session_user
+from models.people.users import sync_profile
+from runtime.configuration.settings import Settings
+from runtime.errors import NotFoundError
 
 router = page_router()
 
@@ -47,7 +57,7 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
 async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
     request.services.limits.take_visit(request.scope)
-    person = await queries.person_of_link(request.work, request.path_params["signInToken"])
+    person = await browser_sessions.person_of_link(request.work, request.path_params["signInToken"])
     return bare("link.html", person=person, path=request.url.path, days=LIFETIME.days)
 
 
@@ -55,7 +65,9 @@ async def get_sign_in_link(request: ApiRequest) -> Response:
 async def use_sign_in_link(request: ApiRequest) -> Response:
     """Use up a link, and begin a session."""
     request.services.limits.take_visit(request.scope)
-    session = await commands.sign_in_by_link(request.work, request.path_params["signInToken"])
+    session = await browser_sessions.sign_in_by_link(
+        request.work, request.path_params["signInToken"]
+    )
     return await begun(request, session, "/")
 
 
@@ -63,3 +75,116 @@ async def use_sign_in_link(request: ApiRequest) -> Response:
 async def sign_out(request: ApiRequest) -> Response:
     """End the session at once."""
     return await ended(request, "/sign-in")
+
+
+START = "/sign-in/start"
+
+
+def attempt_cookie(settings: Settings) -> str:
+    return "__Host-sign-in" if is_secure(settings) else "sign-in"
+
+
+def provider_of(request: ApiRequest) -> IdentityProvider:
+    """The provider of this platform. Raises NotFoundError without one."""
+    provider = request.services.provider
+    if provider is None:
+        raise NotFoundError("page")
+    return provider
+
+
+@router.get(START, access=Access(credential="none", page=True, transaction=False))
+async def start_sign_in(
+    request: ApiRequest,
+    next: str | None = None,  # noqa: A002  # the name in the address
+) -> Response:
+    """Lead to the identity provider."""
+    settings, keys = request.services.settings, request.services.keys
+    attempt = Attempt.begin(local_path(next))
+    answer = see_other(await provider_of(request).authorization_url(attempt))
+    answer.set_cookie(
+        attempt_cookie(settings),
+        attempt.sealed(keys),
+        max_age=SECONDS,
+        path="/",
+        secure=is_secure(settings),
+        httponly=True,
+        # The provider leads back from another site.
+        samesite="lax",
+    )
+    return answer
+
+
+@router.get(CALLBACK, access=Access(credential="none", page=True, transaction=False, raw=True))
+async def finish_sign_in(request: ApiRequest) -> Response:
+    """Take the provider's answer, and begin a session."""
+    services = request.services
+    cookie = read_cookie(request.scope["headers"], attempt_cookie(services.settings))
+    attempt = Attempt.read(services.keys, cookie)
+    session = await provider_of(request).signed_in(attempt, str(request.url))
+    # The provider was asked outside of it.
+    async with services.database.transaction() as work:
+        request.begin(work)
+        user_id = await sync_profile(
+            work,
+            issuer=session.issuer,
+            subject=session.subject,
+            email=session.email,
+            name=session.name,
+            platform_admin=session.platform_admin,
+        )
+        answer = await begun(request, await begin_session(work, user_id), attempt.next)
+    answer.delete_cookie(
+        attempt_cookie(services.settings),
+        path="/",
+        secure=is_secure(services.settings),
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+async def begun(request: ApiRequest, session: BegunSession, path: str) -> Response:
+    """Lead on in a session that has begun; the one the browser had before is over."""
+    await _end_earlier(request)
+    settings = request.services.settings
+    answer = see_other(path)
+    answer.set_cookie(
+        cookie_name(settings),
+        session.token,
+        expires=session.expires_at,
+        path="/",
+        secure=is_secure(settings),
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+async def ended(request: ApiRequest, path: str) -> Response:
+    """End the session of the request and lead on."""
+    await _end_earlier(request)
+    settings = request.services.settings
+    answer = see_other(path)
+    answer.delete_cookie(
+        cookie_name(settings),
+        path="/",
+        secure=is_secure(settings),
+        httponly=True,
+        samesite="lax",
+    )
+    answer.headers["Clear-Site-Data"] = '"cache"'
+    return answer
+
+
+async def _end_earlier(request: ApiRequest) -> None:
+    earlier = read_session(request.scope, request.services.settings)
+    if earlier is not None:
+        await end_session(request.work, earlier.token)
+
+
+async def is_signed_in(request: ApiRequest) -> bool:
+    """True for a request with the cookie of a live session."""
+    cookie = read_session(request.scope, request.services.settings)
+    if cookie is None:
+        return False
+    return bool(await browser_session_user(request.work, cookie.digest))

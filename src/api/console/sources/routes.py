@@ -1,31 +1,48 @@
-"""The list of data sources and the page of one; they are made, refreshed, switched and removed."""
+"""Data sources as pages: made, previewed, refreshed, switched and removed."""
 
 import json
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged, read_json
+from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
+from api.console.shell import Shell, shell_of
 from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor
-from api.routers.sources.data_source_runs import RUN
-from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, WRITE
+from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, RUN, WRITE
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import database_label, seen_databases
-from models.sources.data_source_overviews.queries import get_data_source, list_data_sources
-from models.sources.data_source_runs.commands import acceptance
-from models.sources.data_source_runs.commands.reversal import accept_reversal
+from models.messages.jobs.queries import own_job
+from models.sources.data_source_overviews import get_data_source, list_data_sources
+from models.sources.data_source_runs import acceptance
 from models.sources.data_source_runs.queries import list_runs, remarks
+from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.data_sources import commands
-from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
-from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
-from runtime.errors import ConflictError, InProgressError
+from models.sources.data_sources.commands import (
+    MAX_ROWS,
+    Read,
+    Target,
+    accept_preview,
+    accept_reading,
+    preview_outcome,
+)
+from models.sources.data_sources.queries import (
+    CreateDataSource,
+    DataSourcePreview,
+    PreviewDataSource,
+    UpdateDataSource,
+    find_data_source,
+)
+from models.sources.data_sources.rules import DataSourceKind, FieldMapping, RemovedRows, WriteMode
+from runtime.errors import ConflictError, InProgressError, NotFoundError
+from runtime.temporal.families import Family
 
 router = page_router()
 
@@ -44,7 +61,6 @@ EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
     DataSourceKind.SQL: {"connectionId": "that of a database", "query": "SELECT id, name FROM t"},
 }
 """A config of each kind that a person can write by hand."""
-
 
 MODES = [(one.value, one.value) for one in WriteMode]
 REMOVALS = [(one.value, one.value) for one in RemovedRows]
@@ -207,3 +223,71 @@ def _id(request: ApiRequest) -> Id:
 
 def _path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/data-sources/{_id(request)}"
+
+
+_READ = paged(replace(CREATE, joins=True, heavy=True))
+_ROWS = 20
+
+
+@router.post(f"{_ALL}/preview", access=_READ)
+async def preview_described(request: ApiRequest, body: NewSource) -> Response:
+    """Read the first rows of a source that is being described."""
+    fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}
+    wanted = body_of(PreviewDataSource, fields)
+    draft = body.model_dump(by_alias=True, exclude_none=True)
+    await accept_preview(request.work, request.actor, request.new_id, wanted, draft)
+    return _lead(request)
+
+
+@router.post(f"{_ONE}/preview", access=paged(replace(WRITE, joins=True, heavy=True)))
+async def preview_stored(request: ApiRequest) -> Response:
+    """Read the first rows of a source as they are now."""
+    work, actor, source_id = request.work, request.actor, request.ids["dataSourceId"]
+    source = await find_data_source(work, actor.workspace_id, source_id)
+    draft: JsonObject = {"source": str(source_id), "label": source.label}
+    mapping = [FieldMapping.model_validate(one) for one in source.fields]
+    target = Target(mapping, source.target_database_id)
+    read = Read(DataSourceKind(source.kind), source.config, _ROWS, target)
+    await accept_reading(work, actor, request.new_id, read, draft)
+    return _lead(request)
+
+
+@router.get(f"{_ALL}/previews/{{previewId}}", access=paged(replace(CREATE, idempotent=False)))
+async def get_source_preview(request: ApiRequest) -> Response:
+    """Look at the first rows of a source, and at the fields that its columns suggest."""
+    work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
+    job = await own_job(work, actor, Family.DATA_SOURCE_PREVIEW, preview_id)
+    outcome: Outcome[DataSourcePreview] = await outcome_of(
+        preview_outcome(work, actor, preview_id, last=False)
+    )
+    preview, draft = outcome.value, job.input["draft"]
+    if not {"source", "kind"} & draft.keys():
+        raise NotFoundError("data source preview")
+    shell = await shell_of(request)
+    return page(
+        request,
+        "source_preview.html",
+        shell,
+        outcome=outcome,
+        draft=draft,
+        stored=draft.get("source"),
+        columns=[] if preview is None else [one.source_path for one in preview.columns],
+        rows=[] if preview is None else preview.rows,
+        modes=MODES,
+        removals=REMOVALS,
+        call=_call(shell, job.input),
+    )
+
+
+def _call(shell: Shell, held: Mapping[str, Any]) -> str:
+    """The equal call; the config of a source that is there may hold what only it shows in part."""
+    path = f"/v1{shell.at('data-sources')}"
+    if "source" in held["draft"]:
+        return curl(shell.base, "GET", f"{path}/{held['draft']['source']}")
+    body = {"kind": held["kind"], "config": held["config"], "limit": MAX_ROWS}
+    return curl(shell.base, "POST", f"{path}/preview", json.dumps(body))
+
+
+def _lead(request: ApiRequest) -> Response:
+    path = f"/workspaces/{request.workspace_id}/data-sources/previews"
+    return see_other(f"{path}/{request.new_id}")

@@ -11,7 +11,7 @@ from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.kernel.routing import Access, ApiRequest, QueryId
 from models.automation.run_statistics.queries import get_statistics, span
-from models.automation.run_statistics.rules import Grain
+from models.automation.run_statistics.sums import Grain
 from models.core.access.rules import Level, Scope
 
 router = page_router()

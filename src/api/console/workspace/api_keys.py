@@ -1,5 +1,7 @@
 """API keys: the list, a new one with its scopes, and the end of one."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -7,7 +9,6 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.routing import page_router
-from api.console.workspace.scopes import PRESETS, Preset, areas, preset_scopes
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,
@@ -20,11 +21,11 @@ from api.console.workspace.settings import (
 from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
-from models.people.api_keys import commands, queries
-from models.people.api_keys.shapes import CreateApiKey, IssuedApiKey
-from models.people.users.queries import display_names
+from models.people import api_keys
+from models.people.api_keys import CreateApiKey, IssuedApiKey
+from models.people.users import display_names
+from runtime.clock import wire_timestamp
 from runtime.errors import PlatformError, ValidationError
-from runtime.timestamps import wire_timestamp
 
 router = page_router()
 
@@ -56,7 +57,7 @@ async def get_api_keys(
 ) -> Response:
     """Look through the API keys of a workspace."""
     wanted = request.page("pages of api keys", DEFAULT_LIMIT, cursor, state)
-    listed = await queries.page_of_keys(
+    listed = await api_keys.page_of_keys(
         request.work, request.actor, wanted, live=state is KeyState.LIVE
     )
     users = {key.bound_user_id for key in listed.items if key.bound_user_id is not None}
@@ -72,6 +73,15 @@ async def get_api_keys(
         now=request.work.now,
         every=len(Scope),
     )
+
+
+class Preset(StrEnum):
+    """Sets of scopes to begin with."""
+
+    NONE = "none"
+    READ = "read"
+    RUN = "run"
+    ALL = "all"
 
 
 @router.get(f"{KEYS}/new", access=reads(Scope.API_KEYS_WRITE))
@@ -93,7 +103,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
                 "expiresAt": _expiry(request, body.texts.get("lifetime", "")),
             },
         )
-        return await commands.create_key(request.work, request.actor, request.services.keys, key)
+        return await api_keys.create_key(request.work, request.actor, request.services.keys, key)
 
     outcome = await attempt(request, create)
     if isinstance(outcome, PlatformError):
@@ -108,7 +118,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
 )
 async def revoke_api_key_by_form(request: ApiRequest) -> Response:
     """Revoke an API key; it stops at once."""
-    await commands.revoke_key(request.work, request.actor, request.ids["apiKeyId"])
+    await api_keys.revoke_key(request.work, request.actor, request.ids["apiKeyId"])
     return led_to(request, "api-keys", notice=Notice.REVOKED)
 
 
@@ -137,3 +147,67 @@ async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Respon
         usual=_USUAL,
         every=len(Scope),
     )
+
+
+PRESETS: Mapping[Preset, str] = {
+    Preset.NONE: "None",
+    Preset.READ: "Read everything",
+    Preset.RUN: "Run automations",
+    Preset.ALL: "All that I have",
+}
+
+_RUN = frozenset(
+    {
+        Scope.WORKSPACE_READ,
+        Scope.RESOURCES_READ,
+        Scope.AUTOMATIONS_READ,
+        Scope.ACTIONS_READ,
+        Scope.ACTIONS_RUN,
+    }
+)
+
+_AREAS: Mapping[str, Sequence[str]] = {
+    "Workspace": ("workspace", "members", "workspace_changes", "billing"),
+    "Content": ("resources", "surfaces", "blocks", "canvas", "files"),
+    "Data": ("databases", "records", "views", "time_entries", "data_sources"),
+    "Automation": ("automations", "actions", "models", "ai"),
+    "Access and delivery": ("api_keys", "integrations", "webhooks"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """One noun with the scopes about it."""
+
+    label: str
+    scopes: Sequence[Scope]
+
+
+def areas() -> Sequence[tuple[str, Sequence[Noun]]]:
+    """Every scope, by the noun it is about, and the area of that."""
+    return [
+        (
+            title,
+            [
+                Noun(
+                    label=name.replace("_", " "),
+                    scopes=[scope for scope in Scope if scope.partition(":")[0] == name],
+                )
+                for name in names
+            ],
+        )
+        for title, names in _AREAS.items()
+    ]
+
+
+def preset_scopes(preset: Preset, own: frozenset[Scope]) -> frozenset[Scope]:
+    """The scopes of a set that a person has."""
+    match preset:
+        case Preset.NONE:
+            return frozenset()
+        case Preset.READ:
+            return frozenset(scope for scope in own if scope.endswith(":read"))
+        case Preset.RUN:
+            return own & _RUN
+        case Preset.ALL:
+            return own

@@ -1,10 +1,11 @@
-"""Members of a workspace: their roles, and their end here."""
+"""Members of a workspace and invitations to it, and the page on which people answer one."""
 
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.rendering import see_other
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
+from api.console.shell import home_of, shell_of
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,
@@ -17,9 +18,9 @@ from api.console.workspace.settings import (
 from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Role, Scope
 from models.core.pagination import DEFAULT_LIMIT
-from models.people.members import commands, queries
-from models.people.members.rules import outranks
-from models.people.members.shapes import MemberBody, UpdateMember
+from models.people import invitations, members
+from models.people.invitations import LIFETIME, CreateInvitation, IssuedInvitation
+from models.people.members import MemberBody, UpdateMember, outranks
 from runtime.errors import PlatformError
 
 router = page_router()
@@ -33,7 +34,7 @@ async def get_members(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
     """Look through the members of a workspace."""
-    return await _shown(request, cursor, notice=notice)
+    return await _members_page(request, cursor, notice=notice)
 
 
 @router.post(f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"))
@@ -42,13 +43,11 @@ async def change_role(request: ApiRequest, body: Fields) -> Response:
 
     async def change() -> MemberBody:
         role = read_as(UpdateMember, body.texts)
-        return await commands.update_member(
-            request.work, request.actor, request.ids["userId"], role
-        )
+        return await members.update_member(request.work, request.actor, request.ids["userId"], role)
 
     outcome = await attempt(request, change)
     if isinstance(outcome, PlatformError):
-        return await _shown(request, None, entered=Entered({}, outcome))
+        return await _members_page(request, None, entered=Entered({}, outcome))
     return led_to(request, "members", notice=Notice.SAVED)
 
 
@@ -57,10 +56,10 @@ async def remove_member_by_form(request: ApiRequest) -> Response:
     """Remove a member, or leave."""
     user_id = request.ids["userId"]
     outcome = await attempt(
-        request, lambda: commands.remove_member(request.work, request.actor, user_id)
+        request, lambda: members.remove_member(request.work, request.actor, user_id)
     )
     if isinstance(outcome, PlatformError):
-        return await _shown(request, None, entered=Entered({}, outcome))
+        return await _members_page(request, None, entered=Entered({}, outcome))
     if user_id == request.actor.user_id:
         return see_other("/")
     return led_to(request, "members", notice=Notice.REMOVED)
@@ -71,7 +70,7 @@ def roles_given_by(role: Role) -> list[Role]:
     return [other for other in Role if outranks(role, other)]
 
 
-async def _shown(
+async def _members_page(
     request: ApiRequest,
     cursor: str | None,
     *,
@@ -79,7 +78,7 @@ async def _shown(
     notice: Notice | None = None,
 ) -> Response:
     wanted = request.page("members", DEFAULT_LIMIT, cursor)
-    listed = await queries.list_members(request.work, request.actor, wanted)
+    listed = await members.list_members(request.work, request.actor, wanted)
     return await settings_page(
         request,
         "settings_members.html",
@@ -92,4 +91,87 @@ async def _shown(
         own_id=request.actor.user_id,
         outranks=outranks,
         role=request.actor.role,
+    )
+
+
+INVITATIONS = f"{SETTINGS}/invitations"
+ANSWER = "/invitations/{invitationToken}"
+
+
+@router.get(INVITATIONS, access=reads(Scope.MEMBERS_READ))
+async def get_invitations(
+    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+) -> Response:
+    """Look through the invitations to a workspace."""
+    return await _invitations_page(request, cursor, notice=notice)
+
+
+@router.post(INVITATIONS, access=changes(Scope.MEMBERS_INVITE))
+async def invite(request: ApiRequest, body: Fields) -> Response:
+    """Invite a person, and show the link this once."""
+
+    async def create() -> IssuedInvitation:
+        wanted = read_as(CreateInvitation, {"email": "", **body.texts})
+        return await invitations.create_invitation(
+            request.work, request.actor, request.services.keys, wanted
+        )
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _invitations_page(request, None, entered=Entered(body.texts, outcome))
+    return await _invitations_page(request, None, issued=outcome)
+
+
+@router.post(
+    f"{INVITATIONS}/{{invitationId}}/revoke",
+    access=changes(Scope.MEMBERS_INVITE, resource="invitation"),
+)
+async def revoke_invitation_by_form(request: ApiRequest) -> Response:
+    """Revoke an open invitation."""
+    await invitations.revoke_invitation(request.work, request.actor, request.ids["invitationId"])
+    return led_to(request, "invitations", notice=Notice.REVOKED)
+
+
+@router.get(ANSWER, access=reads())
+async def get_invitation(request: ApiRequest) -> Response:
+    """Ask before an invitation is accepted."""
+    token = request.path_params["invitationToken"]
+    entry = await invitations.invited_to(
+        request.work, request.principal, request.services.keys, token
+    )
+    return page(request, "invitation.html", await shell_of(request), invited=entry)
+
+
+@router.post(ANSWER, access=changes())
+async def accept_invitation_by_form(request: ApiRequest) -> Response:
+    """Become a member of the workspace that invites the caller."""
+    token = request.path_params["invitationToken"]
+    entry = await invitations.accept_invitation(
+        request.work, request.principal, request.roles, request.services.keys, token
+    )
+    return see_other(home_of(entry.workspace.id))
+
+
+async def _invitations_page(
+    request: ApiRequest,
+    cursor: str | None,
+    *,
+    entered: Entered = BLANK,
+    issued: IssuedInvitation | None = None,
+    notice: Notice | None = None,
+) -> Response:
+    wanted = request.page("invitations", DEFAULT_LIMIT, cursor)
+    listed = await invitations.list_invitations(request.work, request.actor, wanted)
+    return await settings_page(
+        request,
+        "settings_invitations.html",
+        "invitations",
+        invitations=listed.invitations,
+        turning=turning(request, cursor, listed.cursor),
+        roles=roles_given_by(request.actor.role),
+        entered=entered,
+        issued=issued,
+        now=request.work.now,
+        days=LIFETIME.days,
+        notice=notice,
     )

@@ -1,4 +1,4 @@
-"""The inbox of the caller in a workspace: unread first, then read, then archived."""
+"""Notifications of the caller: the inbox, and the channels that they come by."""
 
 from enum import StrEnum
 
@@ -9,12 +9,26 @@ from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.settings import changes, reads, turning
+from api.console.workspace.settings import (
+    SETTINGS,
+    Notice,
+    changes,
+    led_to,
+    reads,
+    settings_page,
+    turning,
+)
 from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
+from models.messages import notification_preferences
+from models.messages.notification_preferences import (
+    NoticeChannel,
+    NotificationKind,
+    ReplacePreferences,
+)
 from models.messages.notifications import commands, queries
-from models.messages.notifications.shapes import ArchiveNotifications, MarkRead
+from models.messages.notifications.queries import ArchiveNotifications, MarkRead
 from runtime.errors import ValidationError
 
 router = page_router()
@@ -98,3 +112,33 @@ def _back(request: ApiRequest, body: Fields) -> Response:
     if show not in list(Shown):
         raise ValidationError.at("show", "There is no such list.")
     return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
+
+
+PREFERENCES = f"{SETTINGS}/notifications"
+
+
+@router.get(PREFERENCES, access=reads(Scope.WORKSPACE_READ))
+async def get_preferences_form(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the channels of each kind of notification."""
+    chosen_channels = await notification_preferences.get_preferences(
+        request.work, request.principal
+    )
+    return await settings_page(
+        request,
+        "settings_preferences.html",
+        "notifications",
+        notice=notice,
+        kinds=[(kind, chosen_channels.preferences[kind]) for kind in NotificationKind],
+    )
+
+
+@router.post(PREFERENCES, access=changes(Scope.WORKSPACE_READ))
+async def replace_preferences_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Replace the channels of every kind: a box that is not ticked is a channel that is off."""
+    choices = {
+        kind.value: {channel.value: f"{kind}.{channel}" in body.texts for channel in NoticeChannel}
+        for kind in NotificationKind
+    }
+    wanted = read_as(ReplacePreferences, {"preferences": choices})
+    await notification_preferences.replace_preferences(request.work, request.principal, wanted)
+    return led_to(request, "notifications", notice=Notice.SAVED)

@@ -3,42 +3,24 @@
 from collections.abc import Sequence
 
 from api.console.workspace import (
+    administration,
     api_keys,
-    audit,
-    deliveries,
-    experiments,
-    general,
-    invitations,
+    logs,
     members,
-    model,
     notifications,
-    pausing,
-    preferences,
-    release_notices,
-    request_logs,
     secrets,
-    system,
-    usage,
+    settings,
     webhooks,
 )
 from api.kernel.routing import Router
 
 ROUTERS: Sequence[Router] = (
-    general.router,
-    pausing.router,
+    settings.router,
     members.router,
-    invitations.router,
-    usage.router,
-    audit.router,
+    logs.router,
     api_keys.router,
-    request_logs.router,
     secrets.router,
     webhooks.router,
-    deliveries.router,
-    model.router,
     notifications.router,
-    preferences.router,
-    system.router,
-    experiments.router,
-    release_notices.router,
+    administration.router,
 )

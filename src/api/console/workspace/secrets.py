@@ -1,4 +1,4 @@
-"""Secrets: their names, a new value for one, and its end. No page shows a value."""
+"""Secrets of a workspace and its language model: what goes in and never comes out."""
 
 from starlette.responses import Response
 
@@ -14,10 +14,17 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
-from models.automation.secrets import commands, queries
-from models.automation.secrets.shapes import PutSecret, SecretBody
+from models.automation.secrets import store
+from models.automation.secrets.store import PutSecret, SecretBody
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
+from models.workspace import model_settings
+from models.workspace.model_settings import (
+    DEFAULT_SECONDS,
+    MAX_SECONDS,
+    ModelSettingsBody,
+    PutModelSettings,
+)
 from runtime.errors import PlatformError
 
 router = page_router()
@@ -30,7 +37,7 @@ async def get_secrets(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
     """Look through the names of the secrets of a workspace."""
-    return await _shown(request, cursor, notice=notice)
+    return await _secrets_page(request, cursor, notice=notice)
 
 
 @router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE))
@@ -40,13 +47,13 @@ async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
 
     async def put() -> SecretBody:
         wanted = read_as(PutSecret, {"value": body.texts.get("secretValue", "")})
-        return await commands.put_secret(
+        return await store.put_secret(
             request.work, request.actor, request.services.keys, name, wanted
         )
 
     outcome = await attempt(request, put)
     if isinstance(outcome, PlatformError):
-        return await _shown(request, None, entered=Entered({"name": name}, outcome))
+        return await _secrets_page(request, None, entered=Entered({"name": name}, outcome))
     return led_to(request, "secrets", notice=Notice.SAVED)
 
 
@@ -54,11 +61,11 @@ async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
 async def delete_secret_by_form(request: ApiRequest) -> Response:
     """Delete a secret."""
     name = request.path_params["secretName"]
-    await commands.delete_secret(request.work, request.actor, name)
+    await store.delete_secret(request.work, request.actor, name)
     return led_to(request, "secrets", notice=Notice.REMOVED)
 
 
-async def _shown(
+async def _secrets_page(
     request: ApiRequest,
     cursor: str | None,
     *,
@@ -66,7 +73,7 @@ async def _shown(
     notice: Notice | None = None,
 ) -> Response:
     wanted = request.page("secrets", DEFAULT_LIMIT, cursor)
-    listed = await queries.list_secrets(request.work, request.actor, wanted)
+    listed = await store.list_secrets(request.work, request.actor, wanted)
     return await settings_page(
         request,
         "settings_secrets.html",
@@ -75,4 +82,59 @@ async def _shown(
         turning=turning(request, cursor, listed.cursor),
         entered=entered,
         notice=notice,
+    )
+
+
+MODEL = f"{SETTINGS}/model"
+
+
+@router.get(MODEL, access=reads(Scope.MODELS_READ))
+async def get_model_form(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the language model of a workspace."""
+    return await _model_page(request, BLANK, notice=notice)
+
+
+@router.post(MODEL, access=changes(Scope.MODELS_WRITE))
+async def put_model_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Set the language model of a workspace."""
+
+    async def put() -> ModelSettingsBody:
+        settings = read_as(PutModelSettings, _model_values(body.texts))
+        keys = request.services.keys
+        return await model_settings.put_settings(request.work, request.actor, keys, settings)
+
+    outcome = await attempt(request, put)
+    if isinstance(outcome, PlatformError):
+        return await _model_page(request, Entered(body.texts, outcome))
+    return led_to(request, "model", notice=Notice.SAVED)
+
+
+def _model_values(texts: dict[str, str]) -> dict[str, object]:
+    """The body that the form stands for: a key that is left empty stays as it is."""
+    seconds = texts.get("timeoutSeconds", "")
+    values: dict[str, object] = {
+        "baseUrl": texts.get("baseUrl", ""),
+        "model": texts.get("model", ""),
+        "enabled": "enabled" in texts,
+        "timeoutSeconds": int(seconds) if seconds.isdecimal() and len(seconds) < 9 else seconds,
+    }
+    if "removeKey" in texts:
+        values["apiKey"] = None
+    elif "secretKey" in texts:
+        values["apiKey"] = texts["secretKey"]
+    return values
+
+
+async def _model_page(
+    request: ApiRequest, entered: Entered, notice: Notice | None = None
+) -> Response:
+    return await settings_page(
+        request,
+        "settings_model.html",
+        "model",
+        notice=notice,
+        entered=entered,
+        model=await model_settings.get_settings(request.work, request.actor.workspace_id),
+        seconds=DEFAULT_SECONDS,
+        most_seconds=MAX_SECONDS,
     )

@@ -1,18 +1,27 @@
-"""A page of the settings: its frame, its way through lists, and the equal calls of the API."""
+"""The settings of a workspace: their frame and sections, its name, its pause, its end."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.forms import Pause, Resume, take
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.sections import visible_groups
 from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope
+from models.core.pauses.queries import answer
+from models.core.pauses.rules import PauseSubject
+from models.core.pauses.shapes import PauseWork, ResumeWork
+from models.people import workspaces
+from models.people.workspaces import UpdateWorkspace, WorkspaceEntry, get_workspace
+from models.workspace import pauses
+from runtime.errors import PlatformError, ValidationError
 
 SETTINGS = "/workspaces/{workspaceId}/settings"
 
@@ -100,3 +109,163 @@ def settings_path(request: ApiRequest, *parts: object) -> str:
 def led_to(request: ApiRequest, *parts: object, notice: Notice | None = None) -> Response:
     """Lead to a page of the settings, which says what was done."""
     return see_other(queried(settings_path(request, *parts), notice=notice))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One page of the settings, and the scope that reads it."""
+
+    name: str
+    label: str
+    scope: Scope = Scope.WORKSPACE_READ
+    for_administrators: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path below that of the workspace."""
+        return "settings" if self.name == "general" else f"settings/{self.name}"
+
+
+Groups = Sequence[tuple[str, Sequence[Section]]]
+
+GROUPS: Groups = (
+    (
+        "Workspace",
+        (
+            Section("general", "General"),
+            Section("members", "Members", Scope.MEMBERS_READ),
+            Section("invitations", "Invitations", Scope.MEMBERS_READ),
+            Section("pause", "Pause"),
+            Section("usage", "Usage", Scope.BILLING_READ),
+            Section("audit", "Audit log", Scope.WORKSPACE_UPDATE),
+        ),
+    ),
+    (
+        "Developers",
+        (
+            Section("api-keys", "API keys", Scope.API_KEYS_READ),
+            Section("request-logs", "Request logs", Scope.API_KEYS_READ),
+            Section("secrets", "Secrets", Scope.INTEGRATIONS_READ),
+            Section("webhooks", "Webhooks", Scope.WEBHOOKS_READ),
+            Section("model", "Language model", Scope.MODELS_READ),
+        ),
+    ),
+    ("You", (Section("notifications", "Notifications"),)),
+    (
+        "Platform",
+        (
+            Section("system", "System", for_administrators=True),
+            Section("experiments", "Experiments", for_administrators=True),
+            Section("release-notices", "Release notices", for_administrators=True),
+        ),
+    ),
+)
+
+
+def visible_groups(scopes: frozenset[Scope], *, is_administrator: bool) -> Groups:
+    """The sections that a member may read, group by group."""
+    groups = [
+        (
+            title,
+            [
+                section
+                for section in sections
+                if section.scope in scopes and (is_administrator or not section.for_administrators)
+            ],
+        )
+        for title, sections in GROUPS
+    ]
+    return [(title, sections) for title, sections in groups if sections]
+
+
+router = page_router()
+
+
+@router.get(SETTINGS, access=reads(Scope.WORKSPACE_READ))
+async def get_settings(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the name, the address and the icon of a workspace."""
+    return await _general_page(request, BLANK, notice=notice)
+
+
+@router.post(SETTINGS, access=changes(Scope.WORKSPACE_UPDATE))
+async def change_settings(request: ApiRequest, body: Fields) -> Response:
+    """Change the name, the address or the icon of a workspace."""
+    texts = body.texts
+
+    async def change() -> WorkspaceEntry:
+        # The icon that was emptied goes.
+        wanted = read_as(UpdateWorkspace, {"name": "", "slug": "", "icon": None, **texts})
+        return await workspaces.update_workspace(request.work, request.actor, wanted)
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _general_page(request, Entered(texts, outcome))
+    return led_to(request, notice=Notice.SAVED)
+
+
+@router.post(f"{SETTINGS}/delete", access=changes(Scope.WORKSPACE_DELETE))
+async def delete_workspace_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Delete a workspace whose name was typed."""
+    actor = request.actor
+    entry = await get_workspace(request.work, actor.principal, actor.workspace_id, actor.role)
+    if body.texts.get("confirmation") != entry.workspace.name:
+        wrong = ValidationError.at("confirmation", "Type the name of the workspace to delete it.")
+        return await _general_page(request, Entered(body.texts, wrong))
+    await workspaces.delete_workspace(request.work, actor)
+    return see_other("/")
+
+
+async def _general_page(request: ApiRequest, entered: Entered, **context: object) -> Response:
+    return await settings_page(
+        request, "settings_general.html", "general", entered=entered, every=len(Scope), **context
+    )
+
+
+_PAUSE = f"{SETTINGS}/pause"
+_CHANGE = changes(Scope.WORKSPACE_UPDATE)
+
+
+@router.get(_PAUSE, access=reads(Scope.WORKSPACE_READ))
+async def get_workspace_pause_page(request: ApiRequest) -> Response:
+    """Look at the pause of a workspace."""
+    return await _pause_page(request, BLANK)
+
+
+@router.post(_PAUSE, access=_CHANGE)
+async def pause_workspace_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause a workspace."""
+
+    async def pause() -> None:
+        place = PauseSubject.WORKSPACE, request.actor.workspace_id
+        wanted = read_as(PauseWork, body.values)
+        await pauses.pause(request.work, request.actor, *place, wanted)
+
+    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+async def resume_workspace_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume a workspace."""
+
+    async def resume() -> None:
+        place = PauseSubject.WORKSPACE, request.actor.workspace_id
+        wanted = read_as(ResumeWork, body.values)
+        await pauses.resume(request.work, request.actor, *place, wanted)
+
+    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
+
+
+async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
+    workspace_id = request.actor.workspace_id
+    return await settings_page(
+        request,
+        "settings_pause.html",
+        "pause",
+        entered=entered,
+        path=_pause_path(request),
+        pause=await answer(request.work, workspace_id, workspace_id),
+    )
+
+
+def _pause_path(request: ApiRequest) -> str:
+    return settings_path(request, "pause")

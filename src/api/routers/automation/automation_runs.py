@@ -1,21 +1,21 @@
-"""Runs of automations: start, run again, list, read, cancel."""
+"""Runs of automations: schedules, start, run again, list, read, cancel, and the page of a run."""
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from api.kernel.deferred import EndOf
+from pydantic import Field
+from starlette.responses import Response
+
+from api.kernel.awaited_work import EndOf
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
+from api.pages.assets import asset
+from api.realtime.event_streams import EventStream, with_keepalive
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from api.run_links import add_links
-from models.automation.automation_runs import (
-    commands,
-    node_queries,
-    queries,
-    retries,
-    run_batches,
-)
+from api.run_events import AutomationRunWatch, add_links, run_events
+from models.automation import run_overviews
+from models.automation.automation_runs import commands, node_queries, queries, retries
+from models.automation.automation_runs.filters import RunQuery, WorkspaceRunQuery
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
-from models.automation.automation_runs.run_queries import RunQuery, WorkspaceRunQuery
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
@@ -29,20 +29,75 @@ from models.automation.automation_runs.shapes import (
     RunsBatched,
     TestRun,
 )
-from models.automation.run_operations import bulk_cancel
-from models.automation.run_operations.shapes import CancelledRuns, CancelRuns
+from models.automation.automations import schedules
+from models.automation.automations.shapes import (
+    Backfill,
+    Backfilled,
+    PreviewSchedule,
+    SchedulePreview,
+)
+from models.automation.run_operations import commands as bulk_cancel
+from models.automation.run_operations.queries import CancelledRuns, CancelRuns
+from models.automation.run_overviews import RunOverview
+from models.automation.waits.links import show_resume_urls
 from models.automation.waits.queries import show_waits
-from models.automation.waits.resume_urls import show_resume_urls
-from models.core.access.placement import level_on
-from models.core.access.rules import Level, Scope
+from models.core.access.rules import Level, Scope, level_on
 from models.core.base import Id
+from models.core.values import InputMoment
 from runtime.database import UnitOfWork
-from runtime.errors import RunError
+from runtime.errors import NotFoundError, RunError
+
+schedules_router = Router(tags=["automations"])
+
+SCHEDULE_PREVIEW = f"{AUTOMATION}/schedule-preview"
+
+Count = Annotated[int, Field(ge=1, le=100)]
+After = InputMoment | None
+
+
+@schedules_router.get(SCHEDULE_PREVIEW, access=READ)
+async def get_schedule_preview(
+    request: ApiRequest, count: Count = 10, after: After = None
+) -> Data[SchedulePreview]:
+    """Get the next times at which the schedule of an automation fires.
+
+    It is the schedule of the open draft, else of the published version; `after` is a moment to
+    look from other than now. `notes` tell what clock changes do to these times: a fixed time that
+    the clock skips runs when it is set, one that comes twice runs the first time, and a schedule
+    around the clock keeps its interval. `passedOver` counts the due times that had no run.
+    """
+    automation_id = request.ids["automationId"]
+    return Data(
+        await schedules.preview_stored(request.work, request.actor, automation_id, count, after)
+    )
+
+
+@schedules_router.post(SCHEDULE_PREVIEW, access=READ)
+async def preview_schedule(
+    request: ApiRequest, body: PreviewSchedule, count: Count = 10, after: After = None
+) -> Data[SchedulePreview]:
+    """Get the next times at which a schedule would fire that is not saved."""
+    return Data(schedules.preview_given(body.trigger_config, count, after or request.work.now))
+
+
+START = replace(WRITE, starts_run=True)
+
+
+@schedules_router.post(f"{AUTOMATION}/backfill", access=START, errors=[RunError])
+async def backfill_automation(request: ApiRequest, body: Backfill) -> Data[Backfilled]:
+    """Run an automation once for every due time of a past period that has no run yet.
+
+    The runs have the source `backfill` and the payload of the schedule. At most 1,000 due times.
+    """
+    return Data(
+        await commands.backfill(request.work, request.actor, request.ids["automationId"], body)
+    )
+
 
 router = Router(tags=["automation runs"])
 
 RUN = f"{AUTOMATION}/runs/{{runId}}"
-START = replace(WRITE, starts_run=True)
+
 AWAITED = replace(START, prefers=True)
 WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 
@@ -76,7 +131,7 @@ async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[Runs
     has caught up. `GET …/runs/batches/{id}` shows them together.
     """
     automation_id, batch_id = request.ids["automationId"], request.new_id
-    answer = await run_batches.run_batch(request.work, request.actor, automation_id, batch_id, body)
+    answer = await commands.run_batch(request.work, request.actor, automation_id, batch_id, body)
     request.count_run_starts(max(0, answer.accepted - 1))
     return Data(answer)
 
@@ -101,7 +156,7 @@ async def get_automation_run_batch(
 
 async def _batch(request: ApiRequest, work: UnitOfWork) -> RunBatchDetail:
     automation_id, batch_id = request.ids["automationId"], request.ids["batchId"]
-    return await run_batches.get_batch(work, request.actor, automation_id, batch_id)
+    return await commands.get_batch(work, request.actor, automation_id, batch_id)
 
 
 @router.post(f"{AUTOMATION}/test-run", access=AWAITED, errors=[RunError])
@@ -303,3 +358,43 @@ async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail
     )
     await show_waits(request.work, request.actor, run.node_runs)
     return Data(linked(request, run))
+
+
+pages_router = Router(tags=["run pages"])
+
+RUN_PAGE = "/v1/runs/{runId}"
+
+READ_PAGE = Access(
+    scopes=[Scope.AUTOMATIONS_READ], resource="run", level=Level.VIEW, snapshot=True, cookie=True
+)
+
+_OPEN = Access(credential="none", transaction=False)
+
+
+@pages_router.get(RUN_PAGE, access=READ_PAGE)
+async def get_run(request: ApiRequest) -> Data[RunOverview]:
+    """Get a run by its id alone, with the graph it executes and how far each node has come."""
+    found = await run_overviews.overview(request.work, request.actor, request.ids["runId"])
+    add_links(request.services.settings, found.run)
+    return Data(found)
+
+
+@pages_router.get(f"{RUN_PAGE}/events", access=READ_PAGE, media_type="text/event-stream")
+async def watch_run(request: ApiRequest) -> Response:
+    """Watch a run: server-sent events until it ends.
+
+    `state` holds the run and the nodes that changed, at first all; `end` says that the run has
+    ended. A stream that stops without `end` is to be opened again.
+    """
+    watch = AutomationRunWatch(request.actor.workspace_id, request.ids["runId"])
+    events = run_events(request.services, watch)
+    return EventStream(request.services.streams, request.share, with_keepalive(events))
+
+
+@pages_router.get("/pages/{pageFile}", access=_OPEN, documented=False)
+async def get_page_asset(request: ApiRequest) -> Response:
+    """Read a file of the pages."""
+    found = asset(request.path_params["pageFile"])
+    if found is None:
+        raise NotFoundError("path")
+    return found

@@ -1,8 +1,11 @@
-"""Automations: create, list, read, edit the draft, and move versions."""
+"""Automations: drafts, versions, canaries, circuit breakers, and the secrets of a workspace."""
 
 from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, QueryId, Router
+from models.automation import circuit_breakers
+from models.automation.automation_runs import canary_releases
+from models.automation.automation_runs.canary_releases import CanaryAnswer, StartCanary
 from models.automation.automations import commands, import_export, queries
 from models.automation.automations.import_export import AutomationDocument, ImportAutomation
 from models.automation.automations.shapes import (
@@ -16,8 +19,11 @@ from models.automation.automations.shapes import (
     UpdateAutomation,
     ValidateAutomation,
 )
+from models.automation.circuit_breakers import CircuitBreakerShape, SetCircuitBreaker, read_breaker
+from models.automation.secrets import store
+from models.automation.secrets.store import DeletedSecret, PutSecret, SecretBody, SecretList
 from models.core.access.rules import Level, Scope
-from models.workspace.targets.commands import duplication
+from models.workspace.targets import duplication
 from runtime.errors import ConflictError
 
 router = Router(tags=["automations"])
@@ -210,3 +216,108 @@ async def restore_automation_version(request: ApiRequest) -> Data[AutomationDeta
             request.ids["versionId"],
         )
     )
+
+
+CANARY = f"{AUTOMATION}/canary"
+
+
+@router.get(CANARY, access=READ)
+async def get_canary(request: ApiRequest) -> Data[CanaryAnswer]:
+    """Get the canary of an automation, with the runs of both versions by status."""
+    automation_id = request.ids["automationId"]
+    return Data(await canary_releases.canary(request.work, request.actor, automation_id))
+
+
+@router.post(CANARY, access=WRITE, errors=[ConflictError])
+async def start_canary(request: ApiRequest, body: StartCanary) -> Data[CanaryAnswer]:
+    """Publish the draft, or another version, and let a share of runs try it.
+
+    The version that was published before keeps the other runs. Tests, retries and backfills are
+    not shared out. Publishing any other version ends the canary.
+    """
+    place = request.services.keys, request.ids["automationId"], request.new_id
+    return Data(await canary_releases.start(request.work, request.actor, *place, body))
+
+
+@router.post(f"{CANARY}/promote", access=WRITE, errors=[ConflictError])
+async def promote_canary(request: ApiRequest) -> Data[CanaryAnswer]:
+    """End the canary; every run takes the candidate from now on."""
+    automation_id = request.ids["automationId"]
+    return Data(await canary_releases.promote(request.work, request.actor, automation_id))
+
+
+@router.post(f"{CANARY}/stop", access=WRITE, errors=[ConflictError])
+async def stop_canary(request: ApiRequest) -> Data[CanaryAnswer]:
+    """End the canary, and publish the version from before again."""
+    place = request.services.keys, request.ids["automationId"]
+    return Data(await canary_releases.stop(request.work, request.actor, *place))
+
+
+BREAKER = f"{AUTOMATION}/circuit-breaker"
+
+
+@router.get(BREAKER, access=READ)
+async def get_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
+    """Get the circuit breaker of an automation, its state, and how many runs rest under it."""
+    return await _breaker_answer(request)
+
+
+@router.put(BREAKER, access=WRITE)
+async def set_circuit_breaker(
+    request: ApiRequest, body: SetCircuitBreaker
+) -> Data[CircuitBreakerShape]:
+    """Give an automation a circuit breaker, or other numbers to the one it has.
+
+    After `failures` failed runs in a row it opens: runs rest as under a pause. After `pauseSeconds`
+    the oldest is let through. Its success closes the breaker and starts the rest; its failure opens
+    it for the same time. Tests count neither way, nor do cancelled runs. A resume closes it.
+    """
+    place = request.actor.workspace_id, request.ids["automationId"]
+    await circuit_breakers.set_breaker(request.work, *place, body)
+    return await _breaker_answer(request)
+
+
+@router.delete(BREAKER, access=WRITE)
+async def remove_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
+    """Take the circuit breaker from an automation; what rests under it starts."""
+    place = request.actor.workspace_id, request.ids["automationId"]
+    await circuit_breakers.remove_breaker(request.work, *place)
+    return await _breaker_answer(request)
+
+
+async def _breaker_answer(request: ApiRequest) -> Data[CircuitBreakerShape]:
+    place = request.actor.workspace_id, request.ids["automationId"]
+    return Data(await read_breaker(request.work, *place))
+
+
+secrets_router = Router(tags=["secrets"])
+
+SECRETS = "/v1/workspaces/{workspaceId}/secrets"
+SECRET = f"{SECRETS}/{{secretName}}"
+
+_WRITE_SECRETS = Access(scopes=[Scope.INTEGRATIONS_WRITE])
+
+
+@secrets_router.get(SECRETS, access=Access(scopes=[Scope.INTEGRATIONS_READ]))
+async def list_secrets(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[SecretList]:
+    """List the secrets of a workspace by name, without their values."""
+    page = request.page("secrets", limit, cursor)
+    return Data(await store.list_secrets(request.work, request.actor, page))
+
+
+@secrets_router.put(SECRET, access=_WRITE_SECRETS, errors=[ConflictError])
+async def put_secret(request: ApiRequest, body: PutSecret) -> Data[SecretBody]:
+    """Store a secret, or give it another value."""
+    name = request.path_params["secretName"]
+    return Data(
+        await store.put_secret(request.work, request.actor, request.services.keys, name, body)
+    )
+
+
+@secrets_router.delete(SECRET, access=_WRITE_SECRETS)
+async def delete_secret(request: ApiRequest) -> Data[DeletedSecret]:
+    """Delete a secret; nodes that name it fail from now on."""
+    name = request.path_params["secretName"]
+    return Data(await store.delete_secret(request.work, request.actor, name))

@@ -1,10 +1,22 @@
-"""Incidents: failed runs that failed alike, assigned, muted, closed, and retried after a fix."""
+"""Incidents: runs that failed alike, retried after a fix; and the alert rules of a workspace."""
 
 from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
-from models.automation.incidents import commands, queries, records
-from models.automation.incidents.shapes import (
+from models.automation.alert_rules import commands as rule_commands
+from models.automation.alert_rules import queries as rule_queries
+from models.automation.alert_rules.rules import AlertState
+from models.automation.alert_rules.shapes import (
+    AlertFiringList,
+    AlertRuleList,
+    AlertRuleShape,
+    AlertTest,
+    CreateAlertRule,
+    DeletedAlertRule,
+    UpdateAlertRule,
+)
+from models.automation.incidents import commands, grouping, queries
+from models.automation.incidents.queries import (
     IncidentDetail,
     IncidentList,
     IncidentRecordList,
@@ -13,9 +25,13 @@ from models.automation.incidents.shapes import (
     RetryIncident,
     UpdateIncident,
 )
-from models.automation.run_operations.queries import operation_detail
-from models.automation.run_operations.shapes import RunOperationPreview, RunOperationShape
+from models.automation.run_operations.queries import (
+    RunOperationPreview,
+    RunOperationShape,
+    operation_detail,
+)
 from models.core.access.rules import Level, Scope
+from models.core.base import Id
 from runtime.errors import ConflictError
 
 router = Router(tags=["incidents"])
@@ -78,7 +94,9 @@ async def list_incident_records(
     """
     incident_id = request.ids["incidentId"]
     page = request.page("incident_records", limit, cursor, incident_id)
-    return Data(await records.list_incident_records(request.work, request.actor, incident_id, page))
+    return Data(
+        await grouping.list_incident_records(request.work, request.actor, incident_id, page)
+    )
 
 
 @router.patch(INCIDENT, access=WRITE)
@@ -129,3 +147,93 @@ async def retry_incident(request: ApiRequest, body: RetryIncident) -> Data[RunOp
 async def _shown(request: ApiRequest) -> Data[IncidentDetail]:
     incident_id = request.ids["incidentId"]
     return Data(await queries.get_incident(request.work, request.actor, incident_id))
+
+
+alert_rules_router = Router(tags=["alert rules"])
+
+ALERT_RULES = "/v1/workspaces/{workspaceId}/alert-rules"
+ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
+
+LIST_RULES = Access(scopes=[Scope.AUTOMATIONS_READ])
+
+READ_RULE = Access(scopes=[Scope.AUTOMATIONS_READ], resource="alert_rule")
+
+TEST_RULE = Access(scopes=[Scope.AUTOMATIONS_READ], resource="alert_rule", heavy=True)
+
+CREATE_RULE = Access(scopes=[Scope.AUTOMATIONS_WRITE], idempotent=True)
+
+WRITE_RULE = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule", idempotent=True)
+
+
+@alert_rules_router.get(ALERT_RULES, access=LIST_RULES)
+async def list_alert_rules(
+    request: ApiRequest,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    state: AlertState | None = None,
+) -> Data[AlertRuleList]:
+    """List alert rules by name, with the state in which each was found last.
+
+    Rules about an automation or a connection that the caller does not see are left out.
+    """
+    page = request.page("alert rules", limit, cursor, state)
+    return Data(await rule_queries.list_rules(request.work, request.actor, page, state))
+
+
+@alert_rules_router.post(ALERT_RULES, access=CREATE_RULE, status_code=201, errors=[ConflictError])
+async def create_alert_rule(request: ApiRequest, body: CreateAlertRule) -> Data[AlertRuleShape]:
+    """Create an alert rule: a condition, and who is told when it holds and when it is over.
+
+    It is evaluated once a minute and counts what its saver may see then; when their rights are
+    gone it is disabled, and the recipients are told. They are notified by the channels of their
+    preferences (`alert`), and the log of the workspace has `alert.fired` and `alert.resolved`, for
+    webhooks as well. A workspace has at most 100 rules.
+    """
+    return Data(await rule_commands.create_rule(request.work, request.actor, request.new_id, body))
+
+
+@alert_rules_router.get(ALERT_RULE, access=READ_RULE)
+async def get_alert_rule(request: ApiRequest) -> Data[AlertRuleShape]:
+    """Get an alert rule, with the state in which it was found last and what it said."""
+    return Data(await rule_queries.get_rule(request.work, request.actor, _rule_id(request)))
+
+
+@alert_rules_router.patch(ALERT_RULE, access=WRITE_RULE)
+async def update_alert_rule(request: ApiRequest, body: UpdateAlertRule) -> Data[AlertRuleShape]:
+    """Change an alert rule, which counts what the caller may see from then on.
+
+    A rule that fires is told to be over when it is disabled or its condition changes; enabled, it
+    is evaluated anew.
+    """
+    return Data(
+        await rule_commands.update_rule(request.work, request.actor, _rule_id(request), body)
+    )
+
+
+@alert_rules_router.delete(ALERT_RULE, access=WRITE_RULE)
+async def delete_alert_rule(request: ApiRequest) -> Data[DeletedAlertRule]:
+    """Delete an alert rule and the times at which it fired; nobody is told."""
+    return Data(await rule_commands.delete_rule(request.work, request.actor, _rule_id(request)))
+
+
+@alert_rules_router.post(f"{ALERT_RULE}/test", access=TEST_RULE, errors=[ConflictError])
+async def test_alert_rule(request: ApiRequest) -> Data[AlertTest]:
+    """Evaluate an alert rule now, as the caller sees it; nobody is told, and nothing changes."""
+    return Data(await rule_queries.test_rule(request.work, request.actor, _rule_id(request)))
+
+
+@alert_rules_router.get(f"{ALERT_RULE}/firings", access=READ_RULE)
+async def list_alert_firings(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[AlertFiringList]:
+    """List the times at which an alert rule fired, the newest first.
+
+    One without `resolvedAt` fires now. They are kept as long as runs.
+    """
+    rule_id = _rule_id(request)
+    page = request.page("alert firings", limit, cursor, rule_id)
+    return Data(await rule_queries.list_firings(request.work, request.actor, rule_id, page))
+
+
+def _rule_id(request: ApiRequest) -> Id:
+    return request.ids["alertRuleId"]

@@ -1,18 +1,92 @@
-"""Webhooks: called by anybody who knows their path, their secret changed by editors."""
+"""Calls from outside that start or resume runs: webhooks, resume URLs, decisions, events."""
 
 from typing import Any
 
+from api.anonymous_requests import answer, called_webhook, delivery_of
 from api.kernel.browsers import NoSubresourceError
-from api.kernel.rate_limits import TooOftenError
+from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.routers.automation.automation_runs import RUN, linked
 from api.routers.automation.automations import AUTOMATION, WRITE
-from api.webhook_requests import answer, called_webhook, delivery_of
-from models.automation.automations import queries, webhook_secrets
+from models.automation.automation_runs.shapes import AutomationRunDetail
+from models.automation.automations import commands as webhook_secrets
+from models.automation.automations import queries
 from models.automation.automations.shapes import AutomationDetail
-from models.automation.webhooks import commands
-from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
-from models.automation.webhooks.shapes import WebhookReceiptBody
+from models.automation.waits import commands as wait_commands
+from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
+from models.automation.waits.links import read_resume_token
+from models.automation.webhooks import commands as webhook_commands
+from models.automation.webhooks.commands import (
+    UnverifiedError,
+    WebhookReceiptBody,
+    WrongMethodError,
+)
+from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
+from runtime.errors import ConflictError, DeniedError, NotFoundError
+
+waits_router = Router(tags=["automation runs"])
+
+
+@waits_router.post(
+    f"{RUN}/nodes/{{node}}/resume",
+    access=Access(idempotent=True),
+    errors=[ConflictError, DeniedError],
+)
+async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationRunDetail]:
+    """Decide an approval, or resume a node that waits for an event.
+
+    Assignees and members with the node's role may decide in a session; others need
+    automations:write and edit access, and a node that lets editors decide (`allowEditors`). An API
+    key always needs that scope. A response to a node that does not wait yet is kept until it does,
+    if editors may decide. The first resolution counts: the same response again changes nothing, any
+    other is a conflict.
+    """
+    run = await wait_commands.resume(
+        request.work,
+        request.actor,
+        request.ids["automationId"],
+        request.ids["runId"],
+        request.path_params["node"],
+        body,
+    )
+    return Data(linked(request, run))
+
+
+@waits_router.post(
+    "/v1/resume/{resumeToken}",
+    access=Access(credential="none"),
+    errors=[ConflictError, TooOftenError],
+)
+async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
+    """Resume a node that waits for an event, with the body as its data.
+
+    `resumed` is 0 when the node does not wait yet; the data is kept until it does. The same body
+    again changes nothing.
+    """
+    request.services.limits.take_visit(request.scope)
+    address = read_resume_token(request.services.keys, request.path_params["resumeToken"])
+    if address is None:
+        raise NotFoundError("resume URL")
+    return Data(
+        Resumed(resumed=await wait_commands.resume_by_url(request.work, address, body.root))
+    )
+
+
+@waits_router.post(
+    "/v1/workspaces/{workspaceId}/automation-events",
+    access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
+)
+async def publish_automation_event(request: ApiRequest, body: PublishEvent) -> Data[Resumed]:
+    """Resume every node of the workspace that waits for an event with this key.
+
+    The event also resumes a node of a run that is open now and begins to wait for it later, unless
+    it has resumed another node of that run.
+    """
+    return Data(
+        Resumed(resumed=await wait_commands.publish_event(request.work, request.actor, body))
+    )
+
 
 router = Router(tags=["webhooks"])
 
@@ -47,7 +121,7 @@ async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
     30 seconds it is 202 all the same.
     """
     hook = await called_webhook(request)
-    receipt = await commands.receive(
+    receipt = await webhook_commands.receive(
         request.work, request.services.keys, hook, delivery_of(request)
     )
     return answer(request, hook, receipt)

@@ -6,13 +6,13 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.browsers import NoSubresourceError, refuse_subresource
-from api.kernel.downloads import RangeNotSatisfiableError, download
+from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files import commands, queries
+from models.content.files.queries import StoredFile, StoredFileList
 from models.content.files.rules import UNKNOWN_TYPE
-from models.content.files.shapes import StoredFile, StoredFileList
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links.queries.downloads import open_asset
+from models.workspace.share_links.content import open_asset
 from runtime.ids import parse_id
 
 router = Router(tags=["files"])

@@ -1,16 +1,18 @@
-"""Items: the tree of a workspace."""
+"""Items: the tree of a workspace, and the search in it."""
 
 from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, IfUnchanged, Limit, Router
 from models.content.items import commands as tree
-from models.content.items import listing, queries
+from models.content.items import queries
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.rules import WAIT_SECONDS
-from models.workspace.targets.commands import duplication
-from models.workspace.targets.commands import items as commands
+from models.workspace import search as search_queries
+from models.workspace.search import SearchResults, SearchText
+from models.workspace.targets import duplication
+from models.workspace.targets import items as commands
 from models.workspace.targets.shapes import CreateItem, DeletedItem, PlacedTarget
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
@@ -40,7 +42,7 @@ async def list_items(
     """
     page = request.page("items", limit, cursor, kind, parent_id, archived)
     return Data(
-        await listing.list_items(
+        await queries.list_items(
             request.work, request.actor, page, kind=kind, parent_id=parent_id, archived=archived
         )
     )
@@ -147,3 +149,21 @@ async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
         return await duplication.copied_item(work, actor, copy_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
+
+
+search_router = Router(tags=["search"])
+
+
+@search_router.get(
+    "/v1/workspaces/{workspaceId}/search",
+    access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW),
+)
+async def search(
+    request: ApiRequest, q: SearchText, limit: Limit = 30, cursor: Cursor = None
+) -> Data[SearchResults]:
+    """Search the titles of items and records, newest first.
+
+    Records are found with records:read only; what is archived is not found.
+    """
+    page = request.page("search", limit, cursor, q)
+    return Data(await search_queries.search_titles(request.work, request.actor, q, page))

@@ -7,8 +7,7 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 from uuid import UUID
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfVersion, Limit, QueryId, Router
-from models.content.surfaces import queries
-from models.content.surfaces.commands import blocks, comments, surfaces
+from models.content.surfaces import blocks, commands, queries
 from models.content.surfaces.shapes import (
     AddBlocks,
     AddedBlocks,
@@ -26,7 +25,7 @@ from models.content.surfaces.shapes import (
     UpdateComment,
 )
 from models.core.access.rules import Level, Scope
-from models.data.records.commands import contents as record_contents
+from models.data.records import commands as record_contents
 from runtime.errors import ConflictError
 
 router = Router(tags=["surfaces"])
@@ -77,7 +76,7 @@ async def replace_surface(
     since is left as it is.
     """
     return Data(
-        await surfaces.replace_surface(
+        await commands.replace_surface(
             request.work, request.actor, request.ids["surfaceId"], body, if_match
         )
     )
@@ -158,7 +157,7 @@ async def list_surface_comments(
 async def create_surface_comment(request: ApiRequest, body: CreateComment) -> Data[CommentDetail]:
     """Comment on a surface or a block, or answer a thread."""
     return Data(
-        await comments.create_comment(request.work, request.actor, request.ids["surfaceId"], body)
+        await commands.create_comment(request.work, request.actor, request.ids["surfaceId"], body)
     )
 
 
@@ -167,7 +166,7 @@ async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Da
     """Change one's own comment, or resolve a thread and open it again."""
     surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(
-        await comments.update_comment(request.work, request.actor, surface_id, comment_id, body)
+        await commands.update_comment(request.work, request.actor, surface_id, comment_id, body)
     )
 
 
@@ -176,7 +175,7 @@ async def delete_surface_comment(request: ApiRequest) -> Data[DeletedComment]:
     """Delete one's own comment, or as a manager anybody's; the first takes its thread with it."""
     surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(
-        await comments.delete_comment(
+        await commands.delete_comment(
             request.work, request.actor, request.placement, surface_id, comment_id
         )
     )

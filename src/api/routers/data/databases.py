@@ -1,16 +1,120 @@
-"""Databases: create one with its fields, list, read, change and delete them."""
+"""Databases: made, copied and made from templates; their fields and views."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
+from api.kernel.routing import (
+    Access,
+    ApiRequest,
+    Cursor,
+    Data,
+    IfUnchanged,
+    Limit,
+    Router,
+    WholeLimit,
+)
 from models.core.access.rules import Level, Scope
-from models.data.databases import queries
-from models.data.databases.commands import databases as commands
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
+from models.data.database_copies.rules import WAIT_SECONDS
+from models.data.database_templates import templates
+from models.data.database_templates.templates import (
+    CreateFromTemplate,
+    DatabaseTemplateList,
+    NewFromTemplate,
+)
+from models.data.databases import commands, field_changes, field_conversion, queries
 from models.data.databases.shapes import (
+    ConversionPreview,
+    ConvertedField,
+    ConvertField,
     CreateDatabase,
     DatabaseDetail,
     DatabaseList,
     UpdateDatabase,
 )
-from runtime.errors import ConflictError
+from models.data.fields.shapes import CreateField, FieldShape, UpdateField
+from models.data.views import commands as view_commands
+from models.data.views import queries as view_queries
+from models.data.views.shapes import CreateView, DeletedView, UpdateView, ViewList, ViewShape
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError, UnsupportedError
+
+copies_router = Router(tags=["databases"])
+
+
+@copies_router.post(
+    "/v1/workspaces/{workspaceId}/databases/{databaseId}/duplicate",
+    access=Access(
+        scopes=[Scope.DATABASES_READ, Scope.DATABASES_WRITE],
+        resource="database",
+        level=Level.VIEW,
+        idempotent=True,
+        joins=True,
+    ),
+    errors=[ConflictError, InProgressError],
+)
+async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
+    """Duplicate a database beside it, with its records where asked for.
+
+    With `includeRecords` the scopes records:read and records:write are needed as well.
+    Where the caller may create nothing beside it, the copy is put at the top of the workspace. A
+    relation into a database that the caller does not edit is left out, with what follows from it.
+    The copy is seen when it is whole, which the call waits for, up to ten minutes. The same call
+    made again before it was answered gives the same copy; past ten minutes the answer is
+    in_progress.
+    """
+    actor, copy_id = request.actor, request.new_id
+    await accept_copy(request.work, actor, request.ids["databaseId"], copy_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> DatabaseDetail | None:
+        return await copy_outcome(work, actor, copy_id, last=last)
+
+    return request.deferred(poll, within=WAIT_SECONDS)
+
+
+templates_router = Router(tags=["database templates"])
+
+WORKSPACE = "/v1/workspaces/{workspaceId}"
+TEMPLATES = f"{WORKSPACE}/database-templates"
+
+CREATE_FROM_TEMPLATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True)
+
+
+@templates_router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
+async def list_database_templates(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[DatabaseTemplateList]:
+    """List the database templates the platform ships."""
+    page = request.page("database templates", limit, cursor).among(templates.list_templates())
+    return Data(DatabaseTemplateList(templates=page.items, cursor=page.cursor))
+
+
+@templates_router.post(
+    f"{WORKSPACE}/databases/from-template",
+    access=CREATE_FROM_TEMPLATE,
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_database_from_template(
+    request: ApiRequest, body: CreateFromTemplate
+) -> Data[DatabaseDetail]:
+    """Create a database from a template, with its fields, views and record templates."""
+    return Data(
+        await templates.create_from_template(request.work, request.actor, body.template_id, body)
+    )
+
+
+@templates_router.post(
+    f"{TEMPLATES}/{{template}}/databases",
+    access=CREATE_FROM_TEMPLATE,
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_database_of_template(
+    request: ApiRequest, body: NewFromTemplate
+) -> Data[DatabaseDetail]:
+    """Create a database from the template in the path, named by its id or key."""
+    template = request.path_params["template"]
+    return Data(await templates.create_from_template(request.work, request.actor, template, body))
+
 
 router = Router(tags=["databases"])
 
@@ -77,3 +181,156 @@ async def delete_database(request: ApiRequest) -> Data[DatabaseDetail]:
     return Data(
         await commands.delete_database(request.work, request.actor, request.ids["databaseId"])
     )
+
+
+fields_router = Router(tags=["fields"])
+
+FIELDS = "/v1/databases/{databaseId}/fields"
+FIELD = f"{FIELDS}/{{fieldId}}"
+
+CONVERSION_SECONDS = 25
+"""The time a request waits for a conversion."""
+
+WRITE_FIELD = Access(
+    scopes=[Scope.DATABASES_WRITE], resource="field", level=Level.EDIT, idempotent=True
+)
+
+
+@fields_router.post(
+    FIELDS,
+    access=Access(
+        scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.EDIT, idempotent=True
+    ),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShape]:
+    """Create a field.
+
+    A relation gets its other side in the database it points into, labelled by the setting
+    `inverseLabel` or as this database.
+    """
+    database_id = request.ids["databaseId"]
+    return Data(await field_changes.create_field(request.work, request.actor, database_id, body))
+
+
+@fields_router.patch(FIELD, access=WRITE_FIELD, errors=[ConflictError])
+async def update_field(
+    request: ApiRequest, body: UpdateField, if_match: IfUnchanged = None
+) -> Data[FieldShape]:
+    """Update a field.
+
+    Options and settings are replaced as a whole: an option named by its id or key stays itself,
+    one that is left out is taken out of the records. Its key never changes, for records, views and
+    formulas name the field by it; its kind is changed by converting it. With the header
+    `If-Match: <updatedAt>` a field that was changed since is left as it is.
+    """
+    place = (request.ids["databaseId"], request.ids["fieldId"])
+    return Data(
+        await field_changes.update_field(request.work, request.actor, *place, body, if_match)
+    )
+
+
+@fields_router.delete(FIELD, access=WRITE_FIELD, errors=[ConflictError])
+async def delete_field(request: ApiRequest, if_match: IfUnchanged = None) -> Data[FieldShape]:
+    """Delete a field, with its values and the other side of a relation.
+
+    It is refused while formulas, rollups or lookups follow from the field.
+    """
+    place = (request.ids["databaseId"], request.ids["fieldId"])
+    return Data(
+        await field_changes.delete_field(
+            request.work, request.actor, *place, request.new_id, if_match
+        )
+    )
+
+
+@fields_router.post(
+    f"{FIELD}/convert",
+    access=WRITE_FIELD,
+    errors=[ConflictError, InProgressError, UnsupportedError],
+)
+async def convert_field(
+    request: ApiRequest, body: ConvertField
+) -> Data[ConversionPreview | ConvertedField]:
+    """Convert a field to another kind, or preview what that would lose.
+
+    All values change at once when the conversion is done; until then, and when it fails, the field
+    is as it was. A conversion that takes longer than 25 seconds answers `in_progress`: repeat the
+    request with the same Idempotency-Key for its outcome.
+    """
+    place = (request.work, request.actor, request.ids["databaseId"], request.ids["fieldId"])
+    if body.preview:
+        return Data(await field_conversion.preview_conversion(*place, body))
+    await field_conversion.accept_conversion(*place, request.new_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> ConvertedField | None:
+        return await field_conversion.conversion_outcome(
+            work, *place[1:], request.new_id, last=last
+        )
+
+    return request.deferred(poll, within=CONVERSION_SECONDS)
+
+
+views_router = Router(tags=["views"])
+
+VIEWS = "/v1/databases/{databaseId}/views"
+VIEW = f"{VIEWS}/{{viewId}}"
+
+READ_VIEWS = Access(scopes=[Scope.VIEWS_READ], resource="database", level=Level.VIEW)
+
+WRITE_VIEWS = Access(
+    scopes=[Scope.VIEWS_WRITE], resource="database", level=Level.EDIT, idempotent=True
+)
+
+
+@views_router.post(VIEWS, access=WRITE_VIEWS, status_code=201, errors=[ConflictError])
+async def create_view(request: ApiRequest, body: CreateView) -> Data[ViewShape]:
+    """Create a view.
+
+    A personal one is seen by its owner only. `manifest` is checked against the fields of the
+    database and what the kind needs; keys it does not know are kept.
+    """
+    database_id = request.ids["databaseId"]
+    return Data(await view_commands.create_view(request.work, request.actor, database_id, body))
+
+
+@views_router.get(VIEWS, access=READ_VIEWS)
+async def list_views(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ViewList]:
+    """List views in their order: the shared ones and the caller's own."""
+    database_id = request.ids["databaseId"]
+    page = request.page("views", limit, cursor, database_id)
+    return Data(await view_queries.list_views(request.work, request.actor, database_id, page))
+
+
+@views_router.get(VIEW, access=READ_VIEWS)
+async def get_view(request: ApiRequest) -> Data[ViewShape]:
+    """Get a view."""
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
+    return Data(await view_queries.get_view(request.work, request.actor, database_id, view_id))
+
+
+@views_router.patch(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
+async def update_view(
+    request: ApiRequest, body: UpdateView, if_match: IfUnchanged = None
+) -> Data[ViewShape]:
+    """Update a view.
+
+    A manifest replaces the one before. With the header `If-Match: <updatedAt>` a view that was
+    changed since is left as it is.
+    """
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
+    return Data(
+        await view_commands.update_view(
+            request.work, request.actor, database_id, view_id, body, if_match
+        )
+    )
+
+
+@views_router.delete(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
+async def delete_view(request: ApiRequest) -> Data[DeletedView]:
+    """Delete a view; a database keeps at least one shared view."""
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
+    return Data(await view_commands.delete_view(request.work, request.actor, database_id, view_id))

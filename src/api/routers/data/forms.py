@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from api.kernel.rate_limits import TooOftenError
+from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
 from models.core.access.rules import Level, Scope
 from models.data.forms import commands, queries

@@ -1,14 +1,12 @@
 """Time entries: start, read, change, delete, add up."""
 
-from api.kernel.parameters import QueryId
+from api.kernel.request import QueryId
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.moments import InputMoment
-from models.data.time_entries.commands import changes, starting
-from models.data.time_entries.queries import entries, summary
-from models.data.time_entries.queries.entries import EntryFilter
-from models.data.time_entries.rules import days
-from models.data.time_entries.rules.kinds import EntryStatus, TargetKind
+from models.core.values import InputMoment
+from models.data.time_entries import commands, queries, rules
+from models.data.time_entries.queries import EntryFilter
+from models.data.time_entries.rules import EntryStatus, TargetKind
 from models.data.time_entries.shapes import (
     CurrentTimeEntry,
     DeletedTimeEntry,
@@ -44,7 +42,7 @@ async def start_time_entry(request: ApiRequest, body: StartTimeEntry) -> Data[Ti
     A countdown or pomodoro ends by itself at `dueAt`. Time that is written down may not overlap
     other time of the user. The same `clientMutationId` gives the same entry.
     """
-    return Data(await starting.start_entry(request.work, request.actor, request.new_id, body))
+    return Data(await commands.start_entry(request.work, request.actor, request.new_id, body))
 
 
 @router.get(ENTRIES, access=READ_ALL)
@@ -69,13 +67,13 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
         user_id, target_kind, target_id, database_id, field_id, status, since, until
     )
     page = request.page("time_entries", limit, cursor, wanted)
-    return Data(await entries.list_entries(request.work, request.actor, page, wanted))
+    return Data(await queries.list_entries(request.work, request.actor, page, wanted))
 
 
 @router.get(f"{ENTRIES}/current", access=READ_ALL)
 async def get_current_time_entry(request: ApiRequest) -> Data[CurrentTimeEntry]:
     """Get one's own entry that runs, else the one paused last; `entry` is absent without either."""
-    return Data(await entries.current_entry(request.work, request.actor))
+    return Data(await queries.current_entry(request.work, request.actor))
 
 
 @router.get(f"{ENTRIES}/summary", access=READ_ALL)
@@ -99,19 +97,19 @@ async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     last 30 days. A day is as long as its clock makes it. Time of no field is left out where it is
     added up by field.
     """
-    zone = days.read_zone(timezone)
-    first, last = days.read_days(first_day, last_day, request.work.now, zone)
+    zone = rules.read_zone(timezone)
+    first, last = rules.read_days(first_day, last_day, request.work.now, zone)
     wanted = EntryFilter(user_id, target_kind, target_id, database_id, field_id)
     page = request.page("time_summary", limit, cursor, group_by, first, last, timezone, wanted)
-    asked = summary.Asked(group_by, zone, first, last)
-    return Data(await summary.summarize(request.work, request.actor, page, wanted, asked))
+    asked = queries.Asked(group_by, zone, first, last)
+    return Data(await queries.summarize(request.work, request.actor, page, wanted, asked))
 
 
 @router.get(ENTRY, access=READ)
 async def get_time_entry(request: ApiRequest) -> Data[TimeEntryState]:
     """Get a time entry."""
     return Data(
-        await entries.get_entry(request.work, request.actor.workspace_id, request.ids["entryId"])
+        await queries.get_entry(request.work, request.actor.workspace_id, request.ids["entryId"])
     )
 
 
@@ -126,7 +124,7 @@ async def update_time_entry(
     is. What has ended stays completed or discarded.
     """
     entry_id = request.ids["entryId"]
-    return Data(await changes.update_entry(request.work, request.actor, entry_id, body, if_match))
+    return Data(await commands.update_entry(request.work, request.actor, entry_id, body, if_match))
 
 
 @router.delete(ENTRY, access=WRITE, errors=[ConflictError])
@@ -135,4 +133,4 @@ async def delete_time_entry(
 ) -> Data[DeletedTimeEntry]:
     """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
     entry_id = request.ids["entryId"]
-    return Data(await changes.delete_entry(request.work, request.actor, entry_id, if_match))
+    return Data(await commands.delete_entry(request.work, request.actor, entry_id, if_match))

@@ -1,4 +1,4 @@
-"""Notifications: the caller's own, in one workspace or in all of them."""
+"""Notifications: the caller's own, the channels and the devices by which they come."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,22 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Qu
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.messages import notification_preferences, push_devices
+from models.messages.notification_preferences import Preferences, ReplacePreferences
 from models.messages.notifications import commands, queries
-from models.messages.notifications.shapes import (
+from models.messages.notifications.queries import (
     ArchiveNotifications,
     MarkRead,
     NotificationList,
     NotificationsArchived,
     NotificationsRead,
+)
+from models.messages.push_devices import (
+    PushDeviceList,
+    PushRegistration,
+    RegisterPushDevice,
+    RevokePushDevice,
+    WebPushKey,
 )
 from runtime.errors import DeniedError, NotFoundError
 
@@ -98,3 +107,79 @@ async def _listed(
             request.work, user_id, places, page, **flags, public_url=url
         )
     )
+
+
+PREFERENCES = "/v1/me/notification-preferences"
+
+
+@router.get(PREFERENCES, access=Access())
+async def get_notification_preferences(request: ApiRequest) -> Data[Preferences]:
+    """Get by which channels the caller is told of each kind: in the app, by push, by mail."""
+    return Data(await notification_preferences.get_preferences(request.work, request.principal))
+
+
+@router.put(PREFERENCES, access=Access())
+async def replace_notification_preferences(
+    request: ApiRequest, body: ReplacePreferences
+) -> Data[Preferences]:
+    """Replace by which channels the caller is told, in all workspaces.
+
+    By default everything is told in the app and by push, and mentions, assignments, requests for
+    approval and shares by mail.
+    """
+    return Data(
+        await notification_preferences.replace_preferences(request.work, request.principal, body)
+    )
+
+
+devices_router = Router(tags=["push devices"])
+
+DEVICES = "/v1/me/push-devices"
+
+SESSION = Access(credential="session")
+
+
+@devices_router.get(DEVICES, access=Access())
+async def list_push_devices(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[PushDeviceList]:
+    """List the caller's active push registrations, without their tokens."""
+    page = request.page("push-devices", limit, cursor)
+    return Data(await push_devices.list_push_devices(request.work, request.principal, page))
+
+
+@devices_router.get(f"{DEVICES}/web-push-key", access=Access())
+async def get_web_push_key(request: ApiRequest) -> Data[WebPushKey]:
+    """Get the key that a browser subscribes to Web Push with, its `applicationServerKey`."""
+    vapid = request.services.settings.vapid
+    return Data(WebPushKey(public_key=None if vapid is None else vapid.public))
+
+
+@devices_router.post(DEVICES, access=SESSION)
+async def register_push_device(
+    request: ApiRequest, body: RegisterPushDevice
+) -> Data[PushRegistration]:
+    """Register the app or browser of an installation for pushes.
+
+    Other registrations of the same installation or token are revoked. The same call again changes
+    nothing.
+    """
+    return Data(
+        await push_devices.register_push_device(
+            request.work, request.principal, request.services.keys, body
+        )
+    )
+
+
+@devices_router.post(f"{DEVICES}/register", access=SESSION)
+async def register_a_push_device(
+    request: ApiRequest, body: RegisterPushDevice
+) -> Data[PushRegistration]:
+    """Register the app or browser of an installation for pushes, under another path."""
+    return await register_push_device(request, body)
+
+
+@devices_router.post(f"{DEVICES}/revoke", access=SESSION)
+async def revoke_push_device(request: ApiRequest, body: RevokePushDevice) -> Data[PushRegistration]:
+    """Revoke the caller's registration of an installation; `revoked` says whether there was one."""
+    return Data(await push_devices.revoke_push_device(request.work, request.principal, body))

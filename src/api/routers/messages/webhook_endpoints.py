@@ -1,10 +1,10 @@
-"""Webhook endpoints of a workspace, and what was delivered to them."""
+"""Webhook endpoints of a workspace, what was delivered to them, and the secret that signs it."""
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.webhook_endpoints import commands, queries
-from models.messages.webhook_endpoints.shapes import (
+from models.messages.webhook_endpoints.queries import (
     CreateWebhookEndpoint,
     DeletedWebhookEndpoint,
     IssuedWebhookEndpoint,
@@ -14,9 +14,24 @@ from models.messages.webhook_endpoints.shapes import (
     WebhookEndpointBody,
     WebhookEndpointList,
 )
+from models.messages.webhook_signing import SigningSecret, show_signing_secret
 from runtime.errors import ConflictError
 
 router = Router(tags=["webhooks"])
+
+
+@router.get(
+    "/v1/workspaces/{workspaceId}/webhook-signing-secret",
+    access=Access(scopes=[Scope.WEBHOOKS_WRITE], writes=True),
+)
+async def get_webhook_signing_secret(request: ApiRequest) -> Data[SigningSecret]:
+    """Get the secret that verifies what `send_webhook` sends, by Standard Webhooks.
+
+    Reading it needs webhooks:write, which owners and administrators have: whoever holds it can
+    sign in the workspace's name. It is made when it is first needed.
+    """
+    return Data(await show_signing_secret(request.work, request.services.keys, request.actor))
+
 
 ENDPOINTS = "/v1/workspaces/{workspaceId}/webhook-endpoints"
 ENDPOINT = f"{ENDPOINTS}/{{endpointId}}"

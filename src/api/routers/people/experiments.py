@@ -1,14 +1,14 @@
 """Experiments: their administration, and what applications ask while they run."""
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
-from models.people.audience_segments import commands as segment_commands
-from models.people.audience_segments import queries as segment_queries
-from models.people.audience_segments.shapes import (
+from models.people import audience_segments as segment_commands
+from models.people import audience_segments as segment_queries
+from models.people.audience_segments import (
     AudienceSegmentBody,
     AudienceSegmentList,
     CreateAudienceSegment,
 )
-from models.people.experiments import assignments, commands, events, queries
+from models.people.experiments import assignments, commands, queries
 from models.people.experiments.shapes import (
     AssignExperiments,
     Assignments,
@@ -113,4 +113,6 @@ async def record_experiment_events(request: ApiRequest, body: RecordEvents) -> D
 
     `results` say of each event that it was counted, or why not.
     """
-    return Data(await events.record_events(request.work, request.principal, request.roles, body))
+    return Data(
+        await assignments.record_events(request.work, request.principal, request.roles, body)
+    )

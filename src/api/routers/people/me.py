@@ -1,8 +1,21 @@
-"""The caller."""
+"""The caller: release notices read, workspaces chosen for OAuth clients, the first page."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
-from models.people.users import queries
-from models.people.users.shapes import Me, MyScopes
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from models.core.access.rules import Scope
+from models.people import home_layouts, oauth_clients, release_notices, users
+from models.people.home_layouts import HomeLayoutAnswer, ReplaceHomeLayout
+from models.people.oauth_clients import ChooseWorkspace, OauthClientId, OauthClientWorkspace
+from models.people.release_notices import (
+    AcknowledgeReleases,
+    PublishRelease,
+    Release,
+    ReleaseChannel,
+    ReleaseList,
+    ReleaseState,
+    WhatsNew,
+)
+from models.people.users import Me, MyScopes
+from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 router = Router(tags=["me"])
 
@@ -10,10 +23,122 @@ router = Router(tags=["me"])
 @router.get("/v1/me", access=Access())
 async def get_me(request: ApiRequest) -> Data[Me]:
     """Say who the credential speaks for."""
-    return Data(await queries.get_me(request.work, request.principal))
+    return Data(await users.get_me(request.work, request.principal))
 
 
 @router.get("/v1/me/scopes", access=Access())
 async def get_my_scopes(request: ApiRequest) -> Data[MyScopes]:
     """Say what the credential may do, workspace by workspace."""
-    return Data(queries.my_scopes(request.principal, request.roles))
+    return Data(users.my_scopes(request.principal, request.roles))
+
+
+release_notices_router = Router(tags=["release notices"])
+
+NOTICES = "/v1/admin/release-notices"
+
+
+@release_notices_router.get("/v1/me/whats-new/state/{channel}", access=Access())
+async def get_whats_new(request: ApiRequest) -> Data[WhatsNew]:
+    """Say how far the caller has read the release notices of a channel, `web` or `mobile`.
+
+    With it come the notices published since, newest first and 100 at most. Who has acknowledged
+    none is told what is new since their account was made.
+    """
+    channel = release_notices.read_channel(request.path_params["channel"])
+    return Data(await release_notices.whats_new(request.work, request.principal, channel))
+
+
+@release_notices_router.post("/v1/me/whats-new/ack", access=Access(), errors=[NotFoundError])
+async def acknowledge_whats_new(
+    request: ApiRequest, body: AcknowledgeReleases
+) -> Data[ReleaseState]:
+    """Acknowledge the release notices of a channel up to one of them.
+
+    What is acknowledged stays so: an older notice changes nothing.
+    """
+    return Data(await release_notices.acknowledge(request.work, request.principal, body))
+
+
+@release_notices_router.post(
+    NOTICES, access=Access(platform_admin=True, idempotent=True), status_code=201
+)
+async def publish_release_notice(request: ApiRequest, body: PublishRelease) -> Data[Release]:
+    """Publish a release notice for all users of a channel."""
+    return Data(await release_notices.publish_release(request.work, request.principal, body))
+
+
+@release_notices_router.get(NOTICES, access=Access(platform_admin=True))
+async def list_release_notices(
+    request: ApiRequest,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    channel: ReleaseChannel | None = None,
+) -> Data[ReleaseList]:
+    """List release notices, newest first."""
+    page = request.page("release-notices", limit, cursor, channel)
+    return Data(await release_notices.list_releases(request.work, channel, page))
+
+
+oauth_clients_router = Router(tags=["me"])
+
+CHOICES = "/v1/me/oauth-client-workspace-preferences"
+
+
+@oauth_clients_router.put(
+    CHOICES, access=Access(idempotent=True), errors=[ConflictError, DeniedError]
+)
+async def choose_oauth_client_workspace(
+    request: ApiRequest, body: ChooseWorkspace
+) -> Data[OauthClientWorkspace]:
+    """Choose the workspace of an OAuth client, in place of the one before.
+
+    Denied where the caller is not a member; a key chooses its own workspace.
+    """
+    return Data(
+        await oauth_clients.choose_workspace(request.work, request.principal, request.roles, body)
+    )
+
+
+@oauth_clients_router.get(CHOICES, access=Access())
+async def get_oauth_client_workspace(
+    request: ApiRequest, oauth_client_id: OauthClientId
+) -> Data[OauthClientWorkspace]:
+    """Get the workspace that the caller last chose for an OAuth client; null without a choice."""
+    return Data(
+        await oauth_clients.read_choice(
+            request.work, request.principal, request.roles, oauth_client_id
+        )
+    )
+
+
+@oauth_clients_router.get(f"{CHOICES}/{{oauthClient}}", access=Access())
+async def get_oauth_client_workspace_by_path(request: ApiRequest) -> Data[OauthClientWorkspace]:
+    """Get the caller's choice for an OAuth client; another way to name the client."""
+    name = request.path_params["oauthClient"]
+    return Data(
+        await oauth_clients.read_choice(request.work, request.principal, request.roles, name)
+    )
+
+
+home_layouts_router = Router(tags=["preferences"])
+
+HOME_LAYOUT = "/v1/workspaces/{workspaceId}/preferences/home-layout"
+
+OWN = Access(scopes=[Scope.WORKSPACE_READ])
+
+
+@home_layouts_router.get(HOME_LAYOUT, access=OWN)
+async def get_home_layout(request: ApiRequest) -> Data[HomeLayoutAnswer]:
+    """Get the caller's home layout of a workspace."""
+    return Data(await home_layouts.get_home_layout(request.work, request.actor))
+
+
+@home_layouts_router.put(HOME_LAYOUT, access=OWN)
+async def replace_home_layout(
+    request: ApiRequest, body: ReplaceHomeLayout
+) -> Data[HomeLayoutAnswer]:
+    """Replace the caller's home layout of a workspace.
+
+    The same layout sent again changes nothing.
+    """
+    return Data(await home_layouts.replace_home_layout(request.work, request.actor, body))

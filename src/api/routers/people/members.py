@@ -1,21 +1,21 @@
-"""Members and invitations of a workspace, and access to single items."""
+"""Members and invitations of a workspace, access to single items, and API keys."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from models.content.grants import commands as grants
-from models.content.grants.queries import item_access
-from models.content.grants.shapes import ItemAccess, ReplaceAccess
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
+from models.content import grants
+from models.content.grants import ItemAccess, ReplaceAccess, item_access
 from models.core.access.rules import Level, Scope
-from models.people.invitations import commands as invitations
-from models.people.invitations.queries import list_invitations as invitations_to
-from models.people.invitations.shapes import (
+from models.people import api_keys, invitations, members
+from models.people.api_keys import ApiKeyBody, CreateApiKey, IssuedApiKey, RevokedApiKey
+from models.people.invitations import (
     CreateInvitation,
     InvitationBody,
     InvitationList,
     IssuedInvitation,
 )
-from models.people.members import commands, queries
-from models.people.members.shapes import MemberBody, MemberList, RemovedMember, UpdateMember
-from models.people.workspaces.shapes import WorkspaceEntry
+from models.people.invitations import list_invitations as invitations_to
+from models.people.members import MemberBody, MemberList, RemovedMember, UpdateMember
+from models.people.request_logs import RequestLogBody, page_of_requests
+from models.people.workspaces import WorkspaceEntry
 from runtime.errors import ConflictError
 
 router = Router(tags=["members"])
@@ -32,7 +32,7 @@ async def list_members(
 ) -> Data[MemberList]:
     """List the members of a workspace, longest first."""
     page = request.page("members", limit, cursor)
-    return Data(await queries.list_members(request.work, request.actor, page))
+    return Data(await members.list_members(request.work, request.actor, page))
 
 
 @router.patch(
@@ -43,7 +43,7 @@ async def list_members(
 async def update_member(request: ApiRequest, body: UpdateMember) -> Data[MemberBody]:
     """Change the role of a member; nobody gives or takes a role above their own."""
     return Data(
-        await commands.update_member(request.work, request.actor, request.ids["userId"], body)
+        await members.update_member(request.work, request.actor, request.ids["userId"], body)
     )
 
 
@@ -57,7 +57,7 @@ async def remove_member(request: ApiRequest) -> Data[RemovedMember]:
 
     The member's grants go with the membership, and their keys stop.
     """
-    return Data(await commands.remove_member(request.work, request.actor, request.ids["userId"]))
+    return Data(await members.remove_member(request.work, request.actor, request.ids["userId"]))
 
 
 @router.get(INVITATIONS, access=Access(scopes=[Scope.MEMBERS_READ]))
@@ -130,3 +130,49 @@ async def replace_item_access(request: ApiRequest, body: ReplaceAccess) -> Data[
     return Data(
         await grants.replace_access(request.work, request.actor, request.ids["itemId"], body)
     )
+
+
+api_keys_router = Router(tags=["api keys"])
+
+
+@api_keys_router.get(
+    "/v1/workspaces/{workspaceId}/api-keys", access=Access(scopes=[Scope.API_KEYS_READ])
+)
+async def list_api_keys(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[list[ApiKeyBody]]:
+    """List API keys, newest first, without their secrets."""
+    page = request.page("api keys", limit, cursor)
+    return request.array(await api_keys.page_of_keys(request.work, request.actor, page))
+
+
+@api_keys_router.post(
+    "/v1/workspaces/{workspaceId}/api-keys",
+    access=Access(scopes=[Scope.API_KEYS_WRITE], idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_api_key(request: ApiRequest, body: CreateApiKey) -> Data[IssuedApiKey]:
+    """Create an API key; its secret is shown in this answer only."""
+    return Data(await api_keys.create_key(request.work, request.actor, request.services.keys, body))
+
+
+@api_keys_router.get(
+    "/v1/workspaces/{workspaceId}/api-keys/request-logs",
+    access=Access(scopes=[Scope.API_KEYS_READ]),
+)
+async def list_request_logs(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[list[RequestLogBody]]:
+    """List the calls made in the workspace, newest first."""
+    page = request.page("request logs", limit, cursor)
+    return request.array(await page_of_requests(request.work, request.actor, page))
+
+
+@api_keys_router.delete(
+    "/v1/workspaces/{workspaceId}/api-keys/{apiKeyId}",
+    access=Access(scopes=[Scope.API_KEYS_WRITE], resource="api_key", idempotent=True),
+)
+async def revoke_api_key(request: ApiRequest) -> Data[RevokedApiKey]:
+    """Revoke an API key; it stops at once."""
+    return Data(await api_keys.revoke_key(request.work, request.actor, request.ids["apiKeyId"]))

@@ -1,11 +1,11 @@
-"""Workspaces."""
+"""Workspaces, and exports of whole ones."""
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.core.access.rules import Scope
-from models.people.request_logs.queries import list_audit_log
-from models.people.request_logs.shapes import AuditLog
-from models.people.workspaces import commands, queries
-from models.people.workspaces.shapes import (
+from models.core.base import Id
+from models.people import workspaces
+from models.people.request_logs import AuditLog, list_audit_log
+from models.people.workspaces import (
     ChangePlan,
     CreateWorkspace,
     DeletedWorkspace,
@@ -14,8 +14,13 @@ from models.people.workspaces.shapes import (
     WorkspaceEntry,
     WorkspaceList,
 )
-from models.workspace.usage.queries import get_usage
-from models.workspace.usage.shapes import Usage
+from models.workspace import workspace_exports
+from models.workspace.usage import Usage, get_usage
+from models.workspace.workspace_exports import (
+    CreateWorkspaceExport,
+    WorkspaceExport,
+    WorkspaceExportList,
+)
 from runtime.errors import ConflictError
 
 router = Router(tags=["workspaces"])
@@ -29,7 +34,7 @@ router = Router(tags=["workspaces"])
 )
 async def create_workspace(request: ApiRequest, body: CreateWorkspace) -> Data[WorkspaceEntry]:
     """Create a workspace and become its owner."""
-    return Data(await commands.create_workspace(request.work, request.principal, body))
+    return Data(await workspaces.create_workspace(request.work, request.principal, body))
 
 
 @router.get("/v1/workspaces", access=Access())
@@ -39,7 +44,7 @@ async def list_workspaces(
     """List the caller's workspaces with role and permissions, oldest first; a key sees its own."""
     page = request.page("workspaces", limit, cursor)
     roles = request.roles
-    return Data(await queries.page_of_workspaces(request.work, request.principal, roles, page))
+    return Data(await workspaces.page_of_workspaces(request.work, request.principal, roles, page))
 
 
 @router.get("/v1/me/workspaces", access=Access())
@@ -54,7 +59,7 @@ async def list_my_workspaces(
 async def get_workspace(request: ApiRequest) -> Data[WorkspaceEntry]:
     """Get a workspace."""
     actor = request.actor
-    found = await queries.get_workspace(
+    found = await workspaces.get_workspace(
         request.work, actor.principal, actor.workspace_id, actor.role
     )
     return Data(found)
@@ -67,13 +72,13 @@ async def get_workspace(request: ApiRequest) -> Data[WorkspaceEntry]:
 )
 async def update_workspace(request: ApiRequest, body: UpdateWorkspace) -> Data[WorkspaceEntry]:
     """Change the name, the slug or the icon of a workspace."""
-    return Data(await commands.update_workspace(request.work, request.actor, body))
+    return Data(await workspaces.update_workspace(request.work, request.actor, body))
 
 
 @router.delete("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_DELETE]))
 async def delete_workspace(request: ApiRequest) -> Data[DeletedWorkspace]:
     """Delete a workspace: it is gone for everybody at once, and its keys stop."""
-    return Data(await commands.delete_workspace(request.work, request.actor))
+    return Data(await workspaces.delete_workspace(request.work, request.actor))
 
 
 @router.get(
@@ -103,4 +108,68 @@ async def get_workspace_usage(request: ApiRequest) -> Data[Usage]:
 )
 async def change_workspace_plan(request: ApiRequest, body: ChangePlan) -> Data[PlanBody]:
     """Put a workspace on another plan. Nothing is paid by it, and nothing limited."""
-    return Data(await commands.change_plan(request.work, request.actor, body))
+    return Data(await workspaces.change_plan(request.work, request.actor, body))
+
+
+_EXPORTS = "/v1/workspaces/{workspaceId}/workspace-exports"
+
+_EXPORT = f"{_EXPORTS}/{{workspaceExportId}}"
+
+_EXPORTING = Access(scopes=[Scope.WORKSPACE_UPDATE])
+
+
+@router.post(
+    _EXPORTS,
+    access=Access(scopes=[Scope.WORKSPACE_UPDATE], idempotent=True),
+    status_code=202,
+    statuses=[200],
+)
+async def create_workspace_export(
+    request: ApiRequest, body: CreateWorkspaceExport
+) -> Data[WorkspaceExport]:
+    """Export the workspace as a bundle.
+
+    A bundle has everything but secrets, histories and what is in the trash; it can be brought into
+    another workspace. `GET …/workspace-exports/{workspaceExportId}` shows how it goes on. While an
+    export of the workspace is open, it is the answer, with 200.
+    """
+    del body
+    export_id = await workspace_exports.accept_workspace_export(
+        request.work, request.actor, request.new_id
+    )
+    if export_id != request.new_id:
+        request.status = 200
+    return await _shown(request, export_id)
+
+
+@router.get(_EXPORTS, access=_EXPORTING)
+async def list_workspace_exports(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[WorkspaceExportList]:
+    """List the exports of the workspace, newest first."""
+    page = request.page("workspace-exports", limit, cursor)
+    return Data(await workspace_exports.list_workspace_exports(request.work, request.actor, page))
+
+
+@router.get(_EXPORT, access=_EXPORTING)
+async def get_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
+    """Get an export of the workspace."""
+    return await _shown(request, request.ids["workspaceExportId"])
+
+
+@router.post(f"{_EXPORT}/cancel", access=_EXPORTING)
+async def cancel_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
+    """Cancel an export of the workspace; a finished one stays as it is.
+
+    One that has begun is `cancelled` as soon as what it has written is removed.
+    """
+    export_id = request.ids["workspaceExportId"]
+    await workspace_exports.cancel_workspace_export(request.work, request.actor, export_id)
+    return await _shown(request, export_id)
+
+
+async def _shown(request: ApiRequest, export_id: Id) -> Data[WorkspaceExport]:
+    keys = request.services.keys
+    return Data(
+        await workspace_exports.workspace_export(request.work, request.actor, export_id, keys)
+    )

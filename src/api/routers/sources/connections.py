@@ -1,9 +1,35 @@
-"""Providers and connections: create, list, read, change, delete."""
+"""Providers and connections: sign in, browse and read their resources, limit the calls of them.
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
-from models.core.access.rules import Scope
-from models.sources.authorizations.revocation import disconnect
-from models.sources.connections import commands, features, queries
+What leaves the machine does so from a worker; the answer waits for it.
+"""
+
+from starlette.responses import Response
+
+from api.kernel.awaited_work import Then
+from api.kernel.routing import (
+    Access,
+    ApiRequest,
+    Cursor,
+    Data,
+    IfUnchanged,
+    Limit,
+    Router,
+    WholeLimit,
+)
+from api.pages.assets import shell
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id
+from models.sources import provider_calls
+from models.sources.authorizations import commands as authorization_commands
+from models.sources.authorizations.commands import (
+    FinishAuthorization,
+    StartAuthorization,
+    StartedAuthorization,
+    disconnect,
+    exchange_outcome,
+)
+from models.sources.authorizations.rules import CALLBACK
+from models.sources.connections import commands, queries
 from models.sources.connections.shapes import (
     ConnectionDetail,
     ConnectionList,
@@ -14,7 +40,30 @@ from models.sources.connections.shapes import (
     SwitchProvider,
     UpdateConnection,
 )
-from runtime.errors import ConflictError
+from models.sources.outbound_limits import commands as limit_commands
+from models.sources.outbound_limits import queries as limit_queries
+from models.sources.outbound_limits.queries import (
+    CreateOutboundLimit,
+    DeletedOutboundLimit,
+    OutboundLimitBody,
+    OutboundLimitList,
+    UpdateOutboundLimit,
+)
+from models.sources.provider_calls import (
+    BrowseConnection,
+    BrowsedResources,
+    ConnectionTest,
+    NamedResource,
+    ResourceContent,
+)
+from runtime.database import UnitOfWork
+from runtime.errors import (
+    ConflictError,
+    InProgressError,
+    InvalidError,
+    UnsupportedError,
+    UpstreamError,
+)
 
 router = Router(tags=["integrations"])
 
@@ -31,7 +80,7 @@ async def list_providers(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
 ) -> Data[ProviderList]:
     """List the providers that a workspace can connect to, and whether each is switched on."""
-    listed = await features.list_providers(request.work, request.actor)
+    listed = await commands.list_providers(request.work, request.actor)
     page = request.page("providers", limit, cursor).among(listed)
     return Data(ProviderList(providers=page.items, cursor=page.cursor))
 
@@ -46,7 +95,7 @@ async def switch_provider(request: ApiRequest, body: SwitchProvider) -> Data[Pro
     While it is off its connections stay, and nothing is asked of the provider.
     """
     name = request.path_params["provider"]
-    return Data(await features.switch_provider(request.work, request.actor, name, body))
+    return Data(await commands.switch_provider(request.work, request.actor, name, body))
 
 
 @router.post(CONNECTIONS, access=WRITE, status_code=201, errors=[ConflictError])
@@ -94,3 +143,194 @@ async def delete_connection(request: ApiRequest) -> Data[DeletedConnection]:
     """
     keys, connection_id = request.services.keys, request.ids["connectionId"]
     return Data(await disconnect(request.work, request.actor, keys, connection_id))
+
+
+RESOURCES = f"{INTEGRATIONS}/resources"
+CALL_SECONDS = 55
+PROVIDER_ERRORS = (InProgressError, InvalidError, UnsupportedError, UpstreamError)
+
+
+def _forgetting(actor: Actor, call_id: Id) -> Then:
+    """The removal of what a call found, once it is answered."""
+
+    async def forget(work: UnitOfWork) -> None:
+        await provider_calls.forget_call(work, actor, call_id)
+
+    return forget
+
+
+@router.post(
+    f"{RESOURCES}/browse",
+    access=Access(scopes=[Scope.INTEGRATIONS_READ]),
+    errors=PROVIDER_ERRORS,
+)
+async def browse_connection(request: ApiRequest, body: BrowseConnection) -> Data[BrowsedResources]:
+    """Browse a connection: the resources below one, or at the top; `limit` is at most 100.
+
+    The listing may be two minutes old. A `null` cursor is returned when nothing follows.
+    """
+    actor, keys, call_id = request.actor, request.services.keys, request.new_id
+    known = await provider_calls.accept_browse(request.work, actor, keys, call_id, body)
+    if known is not None:
+        return Data(known)
+
+    async def poll(work: UnitOfWork, last: bool) -> BrowsedResources | None:
+        return await provider_calls.browse_outcome(work, actor, keys, call_id, body, last=last)
+
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
+
+
+@router.post(
+    f"{RESOURCES}/read",
+    access=Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
+    errors=PROVIDER_ERRORS,
+)
+async def read_resource(request: ApiRequest, body: NamedResource) -> Data[ResourceContent]:
+    """Read a resource by reference.
+
+    The provider is asked each time whether it still shows the resource. Content that has no format
+    here, or is larger than 1 MiB, is a `link` with its `fallbackUrl`.
+    """
+    actor, call_id = request.actor, request.new_id
+    await provider_calls.accept_read(request.work, actor, call_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> ResourceContent | None:
+        return await provider_calls.read_outcome(work, actor, call_id, last=last)
+
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
+
+
+@router.post(
+    f"{CONNECTION}/test",
+    access=Access(scopes=[Scope.INTEGRATIONS_WRITE]),
+    errors=PROVIDER_ERRORS,
+)
+async def test_connection(request: ApiRequest) -> Data[ConnectionTest]:
+    """Test a connection: one small question that needs its credentials.
+
+    A connection that does not work is an answer, too: `ok` is false, and `message` says why.
+    """
+    actor, call_id = request.actor, request.new_id
+    await provider_calls.accept_test(request.work, actor, call_id, request.ids["connectionId"])
+
+    async def poll(work: UnitOfWork, last: bool) -> ConnectionTest | None:
+        return await provider_calls.test_outcome(work, actor, call_id, last=last)
+
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
+
+
+LIMITS = "/v1/workspaces/{workspaceId}/integrations/outbound-limits"
+LIMIT = f"{LIMITS}/{{limitId}}"
+
+WRITE_LIMITS = Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True)
+
+
+@router.get(LIMITS, access=READ)
+async def list_outbound_limits(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[OutboundLimitList]:
+    """List the limits of outbound calls, and how their places are called now.
+
+    Limits of connections that the caller does not see are left out.
+    """
+    page = request.page("outbound limits", limit, cursor)
+    return Data(await limit_queries.list_limits(request.work, request.actor, page))
+
+
+@router.post(LIMITS, access=WRITE_LIMITS, status_code=201, errors=[ConflictError])
+async def create_outbound_limit(
+    request: ApiRequest, body: CreateOutboundLimit
+) -> Data[OutboundLimitBody]:
+    """Limit the calls of a host or of a connection: so many a second, so many at once.
+
+    It holds for all runs, refreshes and jobs of the workspace together. A call over the limit
+    waits in line, loses no attempt, and is made when it has its turn.
+    """
+    return Data(await limit_commands.create_limit(request.work, request.actor, body))
+
+
+@router.get(LIMIT, access=READ)
+async def get_outbound_limit(request: ApiRequest) -> Data[OutboundLimitBody]:
+    """Get a limit, with the calls that wait for it and the moment the next one goes."""
+    limit_id = request.ids["limitId"]
+    return Data(await limit_queries.get_limit(request.work, request.actor, limit_id))
+
+
+@router.patch(LIMIT, access=WRITE_LIMITS, errors=[ConflictError])
+async def update_outbound_limit(
+    request: ApiRequest, body: UpdateOutboundLimit, if_match: IfUnchanged = None
+) -> Data[OutboundLimitBody]:
+    """Change a limit; calls that wait are given their turns anew.
+
+    With the header `If-Match: <updatedAt>` a limit that was changed since is left as it is.
+    """
+    limit_id = request.ids["limitId"]
+    return Data(
+        await limit_commands.update_limit(request.work, request.actor, limit_id, body, if_match)
+    )
+
+
+@router.delete(LIMIT, access=WRITE_LIMITS)
+async def delete_outbound_limit(request: ApiRequest) -> Data[DeletedOutboundLimit]:
+    """Remove a limit; calls that wait go, unless an answer has asked for a pause."""
+    limit_id = request.ids["limitId"]
+    return Data(await limit_commands.delete_limit(request.work, request.actor, limit_id))
+
+
+authorizations_router = Router(tags=["integrations"])
+
+OAUTH = "/v1/workspaces/{workspaceId}/integrations/oauth"
+
+EXCHANGE_SECONDS = 30
+
+
+@authorizations_router.post(f"{OAUTH}/start", access=WRITE, errors=[UnsupportedError])
+async def start_authorization(
+    request: ApiRequest, body: StartAuthorization
+) -> Data[StartedAuthorization]:
+    """Start authorization: where a user signs in at a provider, and comes back from within ten
+    minutes.
+
+    The provider sends them to a page of this API, which shows the body of finish authorization.
+    """
+    services = request.services
+    platform = authorization_commands.Registered(
+        services.settings.providers, services.settings.public_url
+    )
+    return Data(
+        await authorization_commands.start_authorization(
+            request.work, request.actor, services.keys, platform, body
+        )
+    )
+
+
+@authorizations_router.post(
+    f"{OAUTH}/callback",
+    access=WRITE,
+    errors=[ConflictError, InProgressError, UpstreamError],
+)
+async def finish_authorization(
+    request: ApiRequest, body: FinishAuthorization
+) -> Data[ConnectionDetail]:
+    """Finish authorization: exchange the code for tokens, and make the connection they belong to.
+
+    Only who started it finishes it, once. The tokens are encrypted and never returned.
+    """
+    actor, job_id = request.actor, request.new_id
+    await authorization_commands.accept_return(
+        request.work, actor, request.services.keys, job_id, body
+    )
+
+    async def poll(work: UnitOfWork, last: bool) -> ConnectionDetail | None:
+        return await exchange_outcome(work, actor, job_id, last=last)
+
+    return request.deferred(poll, within=EXCHANGE_SECONDS)
+
+
+# Providers add parameters of their own.
+@authorizations_router.get(
+    CALLBACK, access=Access(credential="none", transaction=False, raw=True), documented=False
+)
+async def get_authorization_page(request: ApiRequest) -> Response:  # noqa: ARG001  # as all
+    """Show the page a provider sends a user to; it finishes the authorization in their name."""
+    return shell("authorized")

@@ -1,17 +1,19 @@
-"""Mounts: make, list, read, sync, cancel, delete."""
+"""Mounts of resources: make, list, read, sync, delete; and imports of resources and forms."""
 
-from api.kernel.deferred import Poll
+from api.kernel.awaited_work import Poll
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.routers.sources.resources import CALL_SECONDS, PROVIDER_ERRORS, RESOURCES
+from api.routers.sources.connections import CALL_SECONDS, INTEGRATIONS, PROVIDER_ERRORS, RESOURCES
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.sources.mounts import queries
-from models.sources.mounts.commands import mounts
-from models.sources.mounts.shapes import (
-    MountDetail,
-    MountedResource,
-    MountList,
-    MountResource,
+from models.sources.mounts import commands, queries
+from models.sources.mounts.queries import MountDetail, MountedResource, MountList, MountResource
+from models.sources.provider_calls import NamedResource
+from models.sources.resource_imports import commands as import_commands
+from models.sources.resource_imports import forms
+from models.sources.resource_imports.commands import (
+    FormImportResult,
+    ImportedResource,
+    ImportResource,
 )
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
@@ -47,7 +49,7 @@ async def mount_resource(request: ApiRequest, body: MountResource) -> Data[Mount
     the same mount, answered with 200.
     """
     job_id = request.new_id
-    known = await mounts.accept_mount(request.work, request.actor, job_id, body)
+    known = await commands.accept_mount(request.work, request.actor, job_id, body)
     if known is not None:
         request.status = 200
         return Data(known)
@@ -91,16 +93,80 @@ async def sync_mount(request: ApiRequest) -> Data[MountDetail]:
     The answer does not wait for the end: the mount is `syncing` until then.
     """
     mount_id, job_id = request.ids["mountId"], request.new_id
-    return Data(await mounts.request_sync(request.work, request.actor, mount_id, job_id))
+    return Data(await commands.request_sync(request.work, request.actor, mount_id, job_id))
 
 
 @router.post(f"{MOUNT}/cancel", access=WRITE)
 async def cancel_mount_sync(request: ApiRequest) -> Data[MountDetail]:
     """Cancel the sync of a mount; what it has mounted stays. Without one nothing changes."""
-    return Data(await mounts.cancel_sync(request.work, request.actor, request.ids["mountId"]))
+    return Data(await commands.cancel_sync(request.work, request.actor, request.ids["mountId"]))
 
 
 @router.delete(MOUNT, access=WRITE)
 async def delete_mount(request: ApiRequest) -> Data[MountDetail]:
     """Put a mount into the trash with its item and entries, for 30 days; the provider keeps all."""
-    return Data(await mounts.delete_mount(request.work, request.actor, request.ids["mountId"]))
+    return Data(await commands.delete_mount(request.work, request.actor, request.ids["mountId"]))
+
+
+@router.post(
+    f"{RESOURCES}/import",
+    access=Access(
+        scopes=[Scope.RESOURCES_WRITE, Scope.INTEGRATIONS_READ], level=Level.EDIT, idempotent=True
+    ),
+    errors=PROVIDER_ERRORS,
+)
+async def import_resource(request: ApiRequest, body: ImportResource) -> Data[ImportedResource]:
+    """Import a resource: a folder with what is in it, a page, a file, or a database of a table.
+
+    Imported again it is refreshed in place: `kept` counts what people changed since, which stays
+    as it is. Other types are unsupported. The answer waits for the end for a while; a longer
+    import shows what it has made so far, and its `job` is read by its id.
+    """
+    actor, job_id = request.actor, request.new_id
+    await import_commands.accept_import_resource(request.work, actor, job_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> ImportedResource | None:
+        return await import_commands.import_outcome(work, actor, job_id, last=last)
+
+    return request.deferred(poll, within=CALL_SECONDS)
+
+
+@router.get(
+    f"{INTEGRATIONS}/resource-imports/{{resourceImportId}}",
+    access=Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
+    errors=PROVIDER_ERRORS,
+)
+async def get_resource_import(request: ApiRequest) -> Data[ImportedResource]:
+    """Get an import of the caller as it stands, by the id of its job."""
+    job_id = request.ids["resourceImportId"]
+    return Data(await import_commands.get_import_job(request.work, request.actor, job_id))
+
+
+@router.post(
+    f"{RESOURCES}/import-form",
+    access=Access(
+        scopes=[
+            Scope.INTEGRATIONS_READ,
+            Scope.RESOURCES_READ,
+            Scope.DATABASES_WRITE,
+            Scope.VIEWS_WRITE,
+        ],
+        level=Level.EDIT,
+        idempotent=True,
+    ),
+    errors=PROVIDER_ERRORS,
+)
+async def import_form(request: ApiRequest, body: NamedResource) -> Data[FormImportResult]:
+    """Import a form: a database for its answers and a form that asks its questions.
+
+    Every question with a native equivalent is imported, `skipped` names the rest. A resource that
+    is no form is unsupported, a form with nothing to import a validation error. The copy keeps no
+    link to the provider.
+    """
+    actor, job_id = request.actor, request.new_id
+    await forms.accept_form_import(request.work, actor, job_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> FormImportResult | None:
+        return await forms.form_outcome(work, actor, job_id, last=last)
+
+    return request.deferred(poll, within=CALL_SECONDS)

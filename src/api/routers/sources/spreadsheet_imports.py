@@ -4,14 +4,11 @@ from dataclasses import replace
 from typing import cast
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.routers.sources.data_source_runs import CSV, FileFormat, rejects_file, wants_csv
-from api.routers.sources.data_sources import DATA_SOURCES
+from api.routers.sources.data_sources import CSV, DATA_SOURCES, FileFormat, rejects_file, wants_csv
 from models.core.access.rules import Level, Scope
-from models.sources.data_source_runs import queries, rejects
-from models.sources.data_source_runs.commands import acceptance
-from models.sources.data_source_runs.commands.import_sources import accept_import_preview
-from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.commands.reversal import accept_reversal
+from models.sources.data_source_runs import acceptance, queries
+from models.sources.data_source_runs.imports import accept_import, accept_import_preview
+from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
     ImportSpreadsheet,
     PreviewImport,
@@ -19,8 +16,8 @@ from models.sources.data_source_runs.shapes import (
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
-from models.sources.data_sources import previews
-from models.sources.data_sources.shapes import DataSourcePreview
+from models.sources.data_sources import commands
+from models.sources.data_sources.queries import DataSourcePreview
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictError,
@@ -95,10 +92,10 @@ async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataS
     await accept_import_preview(request.work, actor, preview_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> DataSourcePreview | None:
-        return await previews.preview_outcome(work, actor, preview_id, last=last)
+        return await commands.preview_outcome(work, actor, preview_id, last=last)
 
     async def forget(work: UnitOfWork) -> None:
-        await previews.forget_preview(work, actor, preview_id)
+        await commands.forget_preview(work, actor, preview_id)
 
     return request.deferred(poll, within=WAIT_SECONDS, then=forget)
 
@@ -132,7 +129,7 @@ async def list_import_rejects(
     if wants_csv(request, format_):
         return cast("Data[RejectList]", await rejects_file(request, found.id))
     page = request.page("rejects", limit, cursor, found.id)
-    shown = await rejects.list_rejects(request.work, request.actor.workspace_id, found.id, page)
+    shown = await queries.list_rejects(request.work, request.actor.workspace_id, found.id, page)
     return Data(shown)
 
 

@@ -1,22 +1,102 @@
-"""AI runs: what is to be changed, planned from an instruction, then approved and applied."""
+"""Drafts of a workspace, change sets planned by a model or by hand, and the model that is asked."""
 
+from functools import partial
 from uuid import UUID
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from models.core.access.rules import Scope
-from models.workspace.changes import queries
-from models.workspace.changes.commands import application, proposals
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
+from models.core.access.rules import Level, Scope
+from models.workspace import model_settings
+from models.workspace.changes import commands, queries
 from models.workspace.changes.shapes import (
     AiRunList,
     ApplyChanges,
     ApplyResult,
     ChangeSetDetail,
+    ChangeSetList,
     CreateAiRun,
+    ProposeChanges,
     RejectChanges,
 )
-from models.workspace.starters import planning
+from models.workspace.model_settings import ModelSettingsBody, PutModelSettings
+from models.workspace.starters import drafts, seeding
+from models.workspace.starters.shapes import (
+    DraftWorkspace,
+    SeedDraft,
+    SeededDraft,
+    SeededTemplate,
+    SeedTemplate,
+    StarterPlan,
+    StarterTemplateList,
+)
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
+
+starters_router = Router(tags=["onboarding"])
+
+WORKSPACE = "/v1/workspaces/{workspaceId}"
+
+DRAFT_SECONDS = 55
+
+SEED = Access(
+    scopes=[Scope.DATABASES_WRITE, Scope.SURFACES_WRITE], level=Level.EDIT, idempotent=True
+)
+
+
+@starters_router.post("/v1/onboarding/workspace-draft", access=Access())
+async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[StarterPlan]:
+    """Draft a workspace from a description, and create nothing.
+
+    Where the caller holds ai:write in a workspace that has set a model, the model writes the plan.
+    Rules write it elsewhere, and when the model gives none within a minute.
+    """
+    asker = await drafts.with_model(request.work, request.principal, request.roles)
+    if asker is None:
+        return Data(drafts.draft_by_rules(body.description, body.locale))
+    draft = drafts.ModelDraft(asker, request.new_id, body)
+    await drafts.accept_draft(request.work, draft)
+    poll, forget = partial(drafts.draft_outcome, draft), partial(drafts.forget_draft, draft)
+    return request.deferred(poll, within=DRAFT_SECONDS, then=forget)
+
+
+@starters_router.post(
+    f"{WORKSPACE}/starter-draft", access=SEED, errors=[ConflictError, InProgressError]
+)
+async def seed_from_draft(request: ApiRequest, body: SeedDraft) -> Data[SeededDraft]:
+    """Build what a draft plans: everything, or nothing when a part of it cannot be built."""
+    actor, seed_id = request.actor, request.new_id
+    await seeding.accept_plan(request.work, actor, seed_id, body.plan)
+
+    async def poll(work: UnitOfWork, last: bool) -> SeededDraft | None:
+        return await seeding.seed_outcome(work, actor, seed_id, SeededDraft, last=last)
+
+    return request.deferred(poll, within=DRAFT_SECONDS)
+
+
+@starters_router.post(
+    f"{WORKSPACE}/starter-template", access=SEED, errors=[ConflictError, InProgressError]
+)
+async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[SeededTemplate]:
+    """Build a starter that is shipped: databases, records, views, pages and an automation.
+
+    Doing it twice builds it twice. Its automations are published, and wait to be enabled.
+    """
+    actor, seed_id = request.actor, request.new_id
+    await seeding.accept_template(request.work, actor, seed_id, body.template_key)
+
+    async def poll(work: UnitOfWork, last: bool) -> SeededTemplate | None:
+        return await seeding.seed_outcome(work, actor, seed_id, SeededTemplate, last=last)
+
+    return request.deferred(poll, within=DRAFT_SECONDS)
+
+
+@starters_router.get(f"{WORKSPACE}/starter-templates", access=Access(scopes=[Scope.WORKSPACE_READ]))
+async def list_starter_templates(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[StarterTemplateList]:
+    """List the starters the platform ships."""
+    page = request.page("starter templates", limit, cursor).among(seeding.list_templates())
+    return Data(StarterTemplateList(templates=page.items, cursor=page.cursor))
+
 
 router = Router(tags=["ai"])
 
@@ -36,12 +116,12 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
     The workspace's model plans where one is set, else rules do, and when the model gives no plan.
     """
     actor, keys, run_id = request.actor, request.services.keys, request.new_id
-    planned = await planning.plan_run(request.work, actor, keys, run_id, body)
+    planned = await drafts.plan_run(request.work, actor, keys, run_id, body)
     if planned is not None:
         return Data(planned)
 
     async def poll(work: UnitOfWork, last: bool) -> ChangeSetDetail | None:
-        return await planning.plan_outcome(work, actor, run_id, last=last)
+        return await drafts.plan_outcome(work, actor, run_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
 
@@ -65,7 +145,7 @@ async def get_ai_run(request: ApiRequest) -> Data[ChangeSetDetail]:
 async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[ChangeSetDetail]:
     """Reject what waits to be applied; what was applied stays."""
     run_id = request.ids["runId"]
-    return Data(await proposals.reject(request.work, request.actor, run_id, body.reason))
+    return Data(await commands.reject(request.work, request.actor, run_id, body.reason))
 
 
 @router.post(
@@ -87,10 +167,79 @@ async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> D
     """The answer of apply, for a run and for a change set."""
     actor, keys = request.actor, request.services.keys
     if body.dry_run:
-        return Data(await application.try_out(request.work, actor, keys, change_id, body))
-    await application.accept_application(request.work, actor, change_id, request.new_id, body)
+        return Data(await commands.try_out(request.work, actor, keys, change_id, body))
+    await commands.accept_application(request.work, actor, change_id, request.new_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> ApplyResult | None:
         return await queries.apply_outcome(work, actor, change_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
+
+
+changes_router = Router(tags=["changes"])
+
+CHANGES = "/v1/workspaces/{workspaceId}/changes"
+
+
+@changes_router.get(CHANGES, access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
+async def list_changes(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ChangeSetList]:
+    """List change sets, newest first: one's own, and for owners and administrators all."""
+    page = request.page("changes", limit, cursor)
+    return Data(await queries.list_changes(request.work, request.actor, page))
+
+
+@changes_router.post(
+    CHANGES,
+    access=Access(scopes=[Scope.WORKSPACE_CHANGES_PROPOSE], idempotent=True),
+    status_code=201,
+)
+async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[ChangeSetDetail]:
+    """Propose changes; nothing of them is done until they are applied, within seven days."""
+    return Data(
+        await commands.propose(
+            request.work,
+            request.actor,
+            request.services.keys,
+            request.new_id,
+            body.operations,
+            title=body.title,
+        )
+    )
+
+
+@changes_router.get(f"{CHANGES}/{{changeId}}", access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
+async def get_changes(request: ApiRequest) -> Data[ChangeSetDetail]:
+    """Get a change set with its operations, and what became of each."""
+    return Data(await queries.get_changes(request.work, request.actor, request.ids["changeId"]))
+
+
+@changes_router.post(
+    f"{CHANGES}/{{changeId}}/apply",
+    access=Access(scopes=[Scope.WORKSPACE_CHANGES_APPLY], idempotent=True),
+    errors=[ConflictError, InProgressError],
+)
+async def apply_changes(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
+    """Apply a change set, as far as its operations are approved; see apply of an AI run."""
+    return await applied(request, request.ids["changeId"], body)
+
+
+model_settings_router = Router(tags=["ai"])
+
+SETTINGS = "/v1/workspaces/{workspaceId}/ai/model-settings"
+
+
+@model_settings_router.get(SETTINGS, access=Access(scopes=[Scope.MODELS_READ]))
+async def get_model_settings(request: ApiRequest) -> Data[ModelSettingsBody]:
+    """Get the model settings; the key of the endpoint is never shown."""
+    return Data(await model_settings.get_settings(request.work, request.actor.workspace_id))
+
+
+@model_settings_router.put(SETTINGS, access=Access(scopes=[Scope.MODELS_WRITE], idempotent=True))
+async def put_model_settings(
+    request: ApiRequest, body: PutModelSettings
+) -> Data[ModelSettingsBody]:
+    """Set the model: an endpoint that speaks as OpenAI's `/chat/completions` does."""
+    keys = request.services.keys
+    return Data(await model_settings.put_settings(request.work, request.actor, keys, body))

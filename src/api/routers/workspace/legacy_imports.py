@@ -4,12 +4,10 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.run_events import LegacyImportWatch, run_events
-from api.run_links import temporal_link
-from models.workspace.legacy_imports import queries
-from models.workspace.legacy_imports.commands import creation, decisions, recovery
+from api.realtime.event_streams import EventStream, with_keepalive
+from api.run_events import LegacyImportWatch, run_events, temporal_link
+from models.workspace.legacy_imports import commands, queries
 from models.workspace.legacy_imports.shapes import (
     ApproveLegacyImport,
     CancelLegacyImport,
@@ -29,7 +27,7 @@ WORKSPACE = f"{RUN}/workspaces/{{entryId}}"
 
 READ = Access(platform_admin=True, snapshot=True)
 DECIDE = Access(platform_admin=True, idempotent=True)
-UPLOAD = replace(DECIDE, upload=True, bundles=creation.OBJECTS)
+UPLOAD = replace(DECIDE, upload=True, bundles=commands.OBJECTS)
 
 
 @router.post(
@@ -47,9 +45,9 @@ async def create_legacy_import(
     """
     run_id = request.new_id
     if body is not None:
-        return Data(await creation.create_run(request.work, request.principal, run_id, body))
+        return Data(await commands.create_run(request.work, request.principal, run_id, body))
     return Data(
-        await creation.create_uploaded_run(request.work, request.principal, run_id, request.upload)
+        await commands.create_uploaded_run(request.work, request.principal, run_id, request.upload)
     )
 
 
@@ -91,9 +89,7 @@ async def approve_legacy_import(
 
     At least one workspace must be selected, and none of the selected may be blocked.
     """
-    return Data(
-        await decisions.approve(request.work, request.principal, request.ids["runId"], body)
-    )
+    return Data(await commands.approve(request.work, request.principal, request.ids["runId"], body))
 
 
 @router.post(f"{RUN}/cancel", access=DECIDE, errors=[ConflictError])
@@ -103,19 +99,19 @@ async def cancel_legacy_import(request: ApiRequest, body: CancelLegacyImport) ->
     What an import has not finished is taken back; workspaces that are whole stay hidden, until they
     are released or rolled back.
     """
-    return Data(await decisions.cancel(request.work, request.principal, request.ids["runId"], body))
+    return Data(await commands.cancel(request.work, request.principal, request.ids["runId"], body))
 
 
 @router.post(f"{RUN}/start", access=DECIDE, errors=[ConflictError])
 async def start_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
     """Import the selected workspaces of an approved run; they are hidden until verified."""
-    return Data(await decisions.start(request.work, request.ids["runId"]))
+    return Data(await commands.start(request.work, request.ids["runId"]))
 
 
 @router.post(f"{RUN}/dry-run", access=DECIDE, errors=[ConflictError])
 async def repeat_dry_run(request: ApiRequest) -> Data[LegacyImport]:
     """Check the selected workspaces of a run that awaits review once more."""
-    return Data(await decisions.repeat_dry_run(request.work, request.ids["runId"]))
+    return Data(await commands.repeat_dry_run(request.work, request.ids["runId"]))
 
 
 @router.post(f"{RUN}/release", access=DECIDE, errors=[ConflictError])
@@ -126,7 +122,7 @@ async def release_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
     be rolled back.
     """
     return Data(
-        await recovery.release_finished(request.work, request.ids["runId"], request.services.keys)
+        await commands.release_finished(request.work, request.ids["runId"], request.services.keys)
     )
 
 
@@ -139,7 +135,7 @@ async def roll_back_legacy_import(
     What was changed since is kept and reported, unless `force` is set.
     """
     return Data(
-        await recovery.roll_back(request.work, request.principal, request.ids["runId"], body)
+        await commands.roll_back(request.work, request.principal, request.ids["runId"], body)
     )
 
 
@@ -152,11 +148,11 @@ async def update_import_workspace(
     What was not checked so is checked again. The answer is the run.
     """
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
-    return Data(await decisions.update_workspace(request.work, run_id, entry_id, body))
+    return Data(await commands.update_workspace(request.work, run_id, entry_id, body))
 
 
 @router.post(f"{WORKSPACE}/retry", access=DECIDE, errors=[ConflictError])
 async def retry_import_workspace(request: ApiRequest) -> Data[LegacyImport]:
     """Go on with a workspace whose import failed, from its last chunk; at most four times."""
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
-    return Data(await recovery.retry_workspace(request.work, run_id, entry_id))
+    return Data(await commands.retry_workspace(request.work, run_id, entry_id))

@@ -10,9 +10,9 @@ from models.core.base import Id
 from models.core.pauses.queries import answer
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseShape, PauseWork, ResumeWork
-from models.sources.outbound_limits.pauses import pause_of
-from models.sources.outbound_limits.shapes import ResumeConnection
-from models.workspace.pauses import commands
+from models.sources.outbound_limits.commands import pause_of
+from models.sources.outbound_limits.queries import ResumeConnection
+from models.workspace import pauses
 
 router = Router(tags=["pauses"])
 
@@ -66,7 +66,7 @@ async def pause_connection(request: ApiRequest, body: PauseWork) -> Data[PauseSh
     itself are not held up. Pausing what is paused changes nothing.
     """
     connection_id = request.ids["connectionId"]
-    await commands.pause_connection(request.work, request.actor, connection_id, body)
+    await pauses.pause_connection(request.work, request.actor, connection_id, body)
     return await _connection_answer(request)
 
 
@@ -78,7 +78,7 @@ async def resume_connection(request: ApiRequest, body: ResumeConnection) -> Data
     connection hold beside it. Another call changes the rate.
     """
     connection_id = request.ids["connectionId"]
-    await commands.resume_connection(request.work, request.actor, connection_id, body)
+    await pauses.resume_connection(request.work, request.actor, connection_id, body)
     return await _connection_answer(request)
 
 
@@ -109,14 +109,14 @@ async def resume_workspace(request: ApiRequest, body: ResumeWork) -> Data[PauseS
 async def _pause(
     request: ApiRequest, kind: PauseSubject, subject_id: Id, body: PauseWork
 ) -> Data[PauseShape]:
-    await commands.pause(request.work, request.actor, kind, subject_id, body)
+    await pauses.pause(request.work, request.actor, kind, subject_id, body)
     return await _answer(request, subject_id)
 
 
 async def _resume(
     request: ApiRequest, kind: PauseSubject, subject_id: Id, body: ResumeWork
 ) -> Data[PauseShape]:
-    await commands.resume(request.work, request.actor, kind, subject_id, body)
+    await pauses.resume(request.work, request.actor, kind, subject_id, body)
     return await _answer(request, subject_id)
 
 

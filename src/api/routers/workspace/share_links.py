@@ -6,16 +6,15 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.kernel.downloads import RangeNotSatisfiableError, download
-from api.kernel.rate_limits import TooOftenError
+from api.anonymous_requests import SESSION_HEADER, TOKEN_HEADER, admit_visitor
+from api.kernel.limits import TooOftenError
+from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.share_link_visits import SESSION_HEADER, TOKEN_HEADER, admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links.commands import links as commands
-from models.workspace.share_links.queries import links as queries
-from models.workspace.share_links.queries.content import visit
-from models.workspace.share_links.queries.downloads import open_shared_file
+from models.workspace.share_links import links as commands
+from models.workspace.share_links import links as queries
+from models.workspace.share_links.content import open_shared_file, visit
 from models.workspace.share_links.shapes import (
     CreateShareLink,
     IssuedShareLink,

@@ -5,23 +5,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.convert.bundle_file import Block, BundleFile
-from cli.convert.notion.exports import Folder, id_of, opened_export, title_of
 from cli.convert.notion.pages import PageWriter, Place, Places
 from cli.convert.notion.sheets import (
+    Folder,
     Relation,
     Sheet,
     choices,
     find_views,
     heading,
+    id_of,
+    opened_export,
     read_sheet,
     relations_of,
+    title_of,
     without_places,
     without_properties,
 )
-from cli.convert.relations import Side, add_relation
-from cli.convert.tables import Converted, Table, Times, convert_table
+from cli.convert.tables import Converted, Side, Table, Times, add_relation, convert_table
 from models.core.values import InvalidValueError
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.formats import Conventions
 from runtime.ids import new_id
 

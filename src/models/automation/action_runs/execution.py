@@ -1,37 +1,43 @@
-"""Progress of an action run: its header, its gate, its end.
+"""Progress of an action run: its header, gate, steps and end, or a step put back.
 
 Every write is conditional on the states it may leave, so repeating one is harmless and a closed
 run stays as it is (promises I3, I5).
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import select
+from sqlalchemy import and_, case, func, select, update
 
-from models.automation.action_runs.closing import Ended, close_runs
 from models.automation.action_runs.rules import (
+    OPEN_STEP,
     ActionRunStatus,
     PlannedStep,
     StepStatus,
     plan_of,
 )
-from models.automation.action_runs.tables import action_run, action_step
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.action_runs.tables import ACTION_RUNS, action_run, action_step
+from models.automation.actions.rules import ActionKind
 from models.automation.automation_runs.cancellation import cancel_runs
-from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automation_runs.gate import share_run
-from models.automation.automation_runs.joins import RUN, run_of
-from models.automation.automation_runs.node_writes import NodeKey
-from models.automation.automation_runs.rules import ACTIVE_RUN
+from models.automation.automation_runs.node_writes import (
+    ERROR_LIMIT,
+    NodeKey,
+    reopen_run,
+    share_run,
+)
+from models.automation.automation_runs.queries import RUN, run_of
+from models.automation.automation_runs.rules import ACTIVE_RUN, RunClosedError
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from runtime.clock import utc_now, wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.timestamps import wire_timestamp
+from runtime.rehearsal import replace_rows
 
 
 class _OpenRow(Protocol):
@@ -167,7 +173,17 @@ async def pass_gate(work: UnitOfWork, header: ActionRunHeader, step_id: str) -> 
     return StepRow(StepStatus(row.status), row.attempt, row.started_at)
 
 
-async def finish(work: UnitOfWork, header: ActionRunHeader) -> Ended:
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """The end of a run."""
+
+    status: ActionRunStatus
+    result: JsonObject | None = None
+    error: str | None = None
+    error_code: str | None = None
+
+
+async def finish(work: UnitOfWork, header: ActionRunHeader) -> EndedRun:
     """Write the end that the steps decided, or give the one that was written before.
 
     A failed step whose action does not go on fails the run, and what follows it is skipped.
@@ -185,12 +201,12 @@ async def finish(work: UnitOfWork, header: ActionRunHeader) -> Ended:
     if failed:
         place = f"{failed[0].step_id}: " if len(rows) > 1 else ""
         error = f"{place}{failed[0].error}"
-        end = Ended(ActionRunStatus.FAILED, failed[0].result, error, failed[0].error_code)
+        end = EndedRun(ActionRunStatus.FAILED, failed[0].result, error, failed[0].error_code)
     else:
         result = succeeded[-1].result if succeeded else {}
-        end = Ended(ActionRunStatus.SUCCEEDED, result)
+        end = EndedRun(ActionRunStatus.SUCCEEDED, result)
     written = await close_runs(work, [header.run_id], end)
-    return end if written else await ended(work, header.run_id)
+    return end if written else await ended_run(work, header.run_id)
 
 
 async def abandon(
@@ -213,7 +229,7 @@ async def abandon(
             action_step.c.status == StepStatus.RUNNING,
         )
     )
-    if not await close_runs(work, [run_id], Ended(status, error=error)):
+    if not await close_runs(work, [run_id], EndedRun(status, error=error)):
         return False
     called = [called_run_id(run_id, row.step_id) for row in waiting]
     await cancel_runs(work, workspace_id, called, error="The action that waited for it has ended.")
@@ -240,7 +256,7 @@ async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
     return await share_run(work, header.node.run_id) in ACTIVE_RUN
 
 
-async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:
+async def find_end(work: UnitOfWork, run_id: Id) -> EndedRun | None:
     """The state of a run; None when there is none of this id."""
     row = await work.first(
         select(
@@ -249,11 +265,178 @@ async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:
     )
     if row is None:
         return None
-    return Ended(ActionRunStatus(row.status), row.result, row.error, row.error_code)
+    return EndedRun(ActionRunStatus(row.status), row.result, row.error, row.error_code)
 
 
-async def ended(work: UnitOfWork, run_id: Id) -> Ended:
+async def ended_run(work: UnitOfWork, run_id: Id) -> EndedRun:
     """The state of a run that is known to be there."""
     found = await find_end(work, run_id)
     assert found is not None, "whoever asks has seen the run"
     return found
+
+
+async def load_results(work: UnitOfWork, header: ActionRunHeader) -> dict[str, Any]:
+    """The results of the steps that succeeded, by step id: what `node` bindings read."""
+    rows = await work.rows(
+        select(action_step.c.step_id, action_step.c.result).where(
+            action_step.c.workspace_id == header.workspace_id,
+            action_step.c.run_id == header.run_id,
+            action_step.c.status == StepStatus.SUCCEEDED,
+        )
+    )
+    return {row.step_id: row.result for row in rows}
+
+
+async def load_statuses(work: UnitOfWork, header: ActionRunHeader) -> dict[str, StepStatus]:
+    """The status of each step, by step id."""
+    rows = await work.rows(
+        select(action_step.c.step_id, action_step.c.status).where(
+            action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id
+        )
+    )
+    return {row.step_id: StepStatus(row.status) for row in rows}
+
+
+async def start_step(work: UnitOfWork, run_id: Id, step_id: str, attempt: int) -> None:
+    """Show a step as running, before its effect leaves the machine."""
+    await _write_step(work, run_id, step_id, StepStatus.RUNNING, attempt=attempt)
+
+
+async def complete_step(
+    work: UnitOfWork, run_id: Id, step_id: str, result: JsonObject, attempt: int
+) -> None:
+    """Write a step's success."""
+    await _write_step(work, run_id, step_id, StepStatus.SUCCEEDED, result=result, attempt=attempt)
+
+
+async def skip_step(work: UnitOfWork, run_id: Id, step_id: str) -> None:
+    """Its condition did not hold."""
+    await _write_step(work, run_id, step_id, StepStatus.SKIPPED)
+
+
+async def fail_step(
+    work: UnitOfWork,
+    run_id: Id,
+    step_id: str,
+    *,
+    code: str,
+    message: str,
+    attempt: int,
+    result: JsonObject | None = None,
+) -> None:
+    """Write a step's final failure, and the result that came of it all the same."""
+    values = {"error": message[:ERROR_LIMIT], "error_code": code, "result": result}
+    await _write_step(work, run_id, step_id, StepStatus.FAILED, attempt=attempt, **values)
+
+
+async def _write_step(
+    work: UnitOfWork, run_id: Id, step_id: str, status: StepStatus, **values: object
+) -> None:
+    if status is not StepStatus.SKIPPED:
+        values["started_at"] = func.coalesce(action_step.c.started_at, work.now)
+    if status is not StepStatus.RUNNING:
+        # Not when the transaction began: the step is what it has done since then.
+        values["completed_at"] = utc_now()
+    await work.execute(
+        update(action_step)
+        .where(
+            action_step.c.run_id == run_id,
+            action_step.c.step_id == step_id,
+            action_step.c.status.in_(OPEN_STEP),
+        )
+        .values(status=status.value, **values)
+    )
+
+
+NODE_ENDED = "The node that asked for it has ended."
+"""The reason to close a run that no node waits for any more."""
+
+
+async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: EndedRun) -> bool:
+    """Write the end of the open ones among these runs; False when all were closed before."""
+    closed_ids = await lifecycle.finish(
+        work,
+        ACTION_RUNS,
+        run_ids,
+        end.status,
+        result=end.result,
+        error=end.error,
+        error_code=end.error_code,
+    )
+    if not closed_ids:
+        return False
+    step = action_step.c
+    never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
+    await work.execute(
+        update(action_step)
+        .where(step.run_id.in_(closed_ids), step.status.in_(OPEN_STEP))
+        .values(
+            status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
+            completed_at=work.now,
+        )
+    )
+    return True
+
+
+async def cancel_runs_of(
+    work: UnitOfWork, workspace_id: Id, automation_run_ids: Collection[Id]
+) -> None:
+    """Cancel the open runs that nodes of these automation runs, which have ended, asked for."""
+    run = action_run.c
+    rows = await work.rows(
+        select(run.id)
+        .where(
+            run.workspace_id == workspace_id,
+            run.automation_run_id.in_(automation_run_ids),
+            run.status == ActionRunStatus.STARTED,
+        )
+        .order_by(run.id)
+        .with_for_update()
+    )
+    if rows:
+        end = EndedRun(ActionRunStatus.CANCELLED, error=NODE_ENDED)
+        await close_runs(work, [row.id for row in rows], end)
+
+
+_step = action_step.c
+_UNDONE = {"result": None, "error": None, "error_code": None, "completed_at": None}
+
+
+class RecordedStep(Protocol):
+    """A step of a run, and its end as far as it has one."""
+
+    run_id: Id
+    workspace_id: Id
+    step_id: str
+    position: int
+    kind: str
+    status: str
+    attempt: int
+    result: JsonObject | None
+    error: str | None
+    error_code: str | None
+
+
+async def recorded_steps(work: UnitOfWork, run_id: Id) -> Sequence[RecordedStep]:
+    """The steps of a run in their order; none where there is no such run."""
+    steps = select(action_step).where(_step.run_id == run_id).order_by(_step.position)
+    return await work.rows(steps, of=RecordedStep)
+
+
+async def reopen_step(work: UnitOfWork, step: RecordedStep) -> None:
+    """Open a step, what follows it, its run and the run whose node asked for it."""
+    this_run = action_run.c.id == step.run_id
+    asking = await work.scalar(select(action_run.c.automation_run_id).where(this_run))
+    if asking is not None:
+        await reopen_run(work, asking)
+    started = ActionRunStatus.STARTED.value
+    await replace_rows(work, action_run, this_run, status=started, **_UNDONE)
+    await replace_rows(
+        work,
+        action_step,
+        and_(_step.run_id == step.run_id, _step.position >= step.position),
+        status=StepStatus.PENDING.value,
+        attempt=0,
+        started_at=None,
+        **_UNDONE,
+    )

@@ -1,23 +1,81 @@
-"""Reading action runs; every query names the workspace (promise I6)."""
+"""Action runs on the wire, and reading them; every query names the workspace."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, WithJsonSchema
 from sqlalchemy import Select, select
 
-from models.automation.action_runs.rules import RUN_TRANSITIONS, ActionRunStatus
-from models.automation.action_runs.shapes import ActionRunDetail, StepResult
+from models.automation.action_runs.rules import RUN_TRANSITIONS, ActionRunStatus, StepStatus
 from models.automation.action_runs.tables import ActionRun, ActionStep, action_run, action_step
+from models.automation.actions.rules import ActionKind
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
-from models.core.lifecycle.workers import waiting_for_worker_since
+from models.core.base import Id, Input, JsonObject, Moment, Shape
+from models.core.lifecycle.lost_workers import waiting_for_worker_since
+from models.core.openapi import ID, MOMENT, TEMPORAL, TEXT, object_of
 from models.core.pagination import Page, PageRequest
-from models.sources.outbound_limits.waiting import waits_of
+from models.core.pauses.shapes import WAITING_FOR
+from models.sources.outbound_limits.queries import waits_of
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.families import Family
-from runtime.timestamps import wire_timestamp
+from runtime.temporal.families import Family
+
+
+class RunAction(Input):
+    """Body of run action.
+
+    `input` is what `trigger` bindings of the action read; with `wait` false the answer is the run
+    as it was accepted.
+    """
+
+    input: JsonObject = Field(default_factory=dict)
+    wait: bool = True
+
+
+class StepResult(Shape):
+    """One step; `index` counts from 0."""
+
+    step_id: str
+    index: int
+    kind: ActionKind
+    status: StepStatus
+    attempt: int
+    result: JsonObject | None
+    error: str | None
+    started_at: Moment | None
+    completed_at: Moment | None
+
+
+class ActionRunDetail(Shape):
+    """One run; its `result` is that of the last step that succeeded, or of the one that failed."""
+
+    id: Id
+    action_id: Id
+    workspace_id: Id
+    status: ActionRunStatus
+    started_at: Moment
+    completed_at: Moment | None
+    error: str | None
+    result: JsonObject | None
+    input: JsonObject
+    step_results: dict[str, StepResult]
+    metadata: Annotated[
+        JsonObject,
+        WithJsonSchema(
+            object_of(
+                "temporalWorkflowId",
+                temporalWorkflowId=TEXT,
+                automationRunId=ID,
+                nodeId=TEXT,
+                scopeKey=TEXT,
+                waitingForWorkerSince=MOMENT,
+                waitingFor=WAITING_FOR,
+                temporal=TEMPORAL,
+            )
+        ),
+    ]
 
 
 async def load_run(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from models.automation.actions.rules.configs import ActionKind, SequenceConfig
+from models.automation.actions.rules import ActionKind, SequenceConfig
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import JsonObject
 from models.core.lifecycle.rules import Lifecycle

@@ -1,4 +1,4 @@
-"""Tables of action runs and their steps."""
+"""Tables of action runs and their steps, as durable work, and their retention."""
 
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from sqlalchemy import (
     Index,
     UniqueConstraint,
     Uuid,
+    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -15,8 +16,11 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.action_runs.rules import RUN_LIFECYCLE, ActionRunStatus, StepStatus
 from models.core.base import Id
-from models.core.lifecycle.indexes import indexes_of_work
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from models.core.lifecycle.commands import WorkTable, indexes_of_work
+from models.core.purging import MAX_ROWS, purge
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from runtime.temporal.families import Family
 
 
 class ActionRun(SQLModel, table=True):
@@ -88,3 +92,26 @@ class ActionStep(SQLModel, table=True):
 
 action_run = table_of(ActionRun)
 action_step = table_of(ActionStep)
+
+ACTION_RUNS = WorkTable(
+    action_run,
+    RUN_LIFECYCLE,
+    accepted_column="started_at",
+    family=Family.ACTION_RUN,
+)
+
+
+async def purge_action_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove runs that ended before a moment, with their steps.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(action_run.c.id)
+        .where(
+            action_run.c.status != ActionRunStatus.STARTED,
+            action_run.c.completed_at < before,
+        )
+        .order_by(action_run.c.completed_at)
+    )
+    return await purge(work, action_run, old, limit)

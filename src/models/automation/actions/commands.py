@@ -1,25 +1,40 @@
-"""Making and changing actions; running them is not this module's."""
+"""Making, changing and copying actions, with checks of what they name; actions in a bundle."""
 
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import Select, insert, select, update
 
 from models.automation.actions.queries import find_action, get_action
-from models.automation.actions.references import check_named
-from models.automation.actions.rules.configs import ActionKind
-from models.automation.actions.rules.problems import check_given, checked_config, named_ids
+from models.automation.actions.rules import (
+    ActionKind,
+    Named,
+    check_given,
+    checked_config,
+    named_ids,
+)
 from models.automation.actions.shapes import ActionDetail, CreateAction, UpdateAction
 from models.automation.actions.tables import action
-from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.queries import visible as visible_automation
+from models.automation.automations.rules.language.bindings import written
 from models.content.items.commands import check_parent, create_item_for, rename_item, trash_item
+from models.content.items.joins import live_item_of
 from models.content.items.rules import ItemKind
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Level, Placement, level_on
 from models.core.base import Id, JsonObject
-from models.core.credentials import restored
+from models.core.bundles import BundleKind, ImportTarget, Row, Stage
+from models.core.http_requests import hidden, left_hidden, restored
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
+from models.data.fields.queries import visible as visible_database
+from models.data.records.queries import visible as visible_record
+from models.messages.webhook_endpoints.queries import sees_endpoint
+from models.people.members import visible as visible_member
+from models.sources.connections.queries import sees_connection
+from models.sources.data_sources.queries import visible as visible_data_source
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError
+from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
 
 
@@ -120,3 +135,76 @@ async def _checked(
     """The config as it is stored, once everything it names was found."""
     await check_named(work, actor, named_ids(kind, config))
     return checked_config(kind, config)
+
+
+_Visible = Callable[[UnitOfWork, Sequence[Id], Id, Id], Awaitable[Placement | None]]
+
+_VISIBLE: Mapping[str, _Visible] = {
+    "automation": visible_automation,
+    "data_source": visible_data_source,
+    "database": visible_database,
+    "record": visible_record,
+}
+
+_SEES: Mapping[str, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
+    "connection": sees_connection,
+    "webhook_endpoint": sees_endpoint,
+}
+
+
+async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named]) -> None:
+    """Raises `NotFoundError` for what the actor does not see."""
+    places = [actor.workspace_id]
+    for reference in references:
+        if reference.noun == "user":
+            is_visible = await visible_member(work, places, reference.id, actor.user_id) is not None
+        elif reference.noun in _SEES:
+            is_visible = await _SEES[reference.noun](work, actor, reference.id)
+        else:
+            found = await _VISIBLE[reference.noun](work, places, reference.id, actor.user_id)
+            is_visible = found is not None and level_on(found, actor.role) >= Level.VIEW
+        if not is_visible:
+            raise NotFoundError(reference.noun.replace("_", " "))
+
+
+def _bundled_rows(workspace_id: Id) -> Select[Any]:
+    return select(action).join(*live_item_of(action)).where(action.c.workspace_id == workspace_id)
+
+
+def _bundle_problem(row: Row) -> str | None:
+    if row["kind"] not in set(ActionKind):
+        return f"nothing is known of an action of the kind {row['kind'][:50]}"
+    try:
+        checked_config(ActionKind(row["kind"]), row["config"])
+    except ValidationError as error:
+        return error.message
+    return None
+
+
+def _redacted(row: Row) -> Row:
+    return {**row, "config": hidden(row["config"], written)}
+
+
+async def _enabled_if_usable(
+    _work: UnitOfWork, _target: ImportTarget, rows: Sequence[Row]
+) -> Sequence[Row]:
+    """The rows, switched off whose credentials are to be given first."""
+    return [
+        {**row, "enabled": row["enabled"] and not left_hidden(row["config"], written)}
+        for row in rows
+    ]
+
+
+ACTIONS = BundleKind(
+    name="action",
+    stage=Stage.AUTOMATIONS,
+    file="actions.ndjson",
+    table=action,
+    rows=_bundled_rows,
+    references={"item_id": "item"},
+    contents=("config",),
+    unique_key=True,
+    redact=_redacted,
+    check=_bundle_problem,
+    prepare=_enabled_if_usable,
+)

@@ -7,12 +7,12 @@ from sqlalchemy import Select, select
 
 from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
-from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.rules.language.bindings import written
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
-from models.core.credentials import hidden
+from models.core.http_requests import hidden
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.actions.rules import ActionKind
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape
 from models.core.keys import Key
 

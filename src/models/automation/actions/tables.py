@@ -7,9 +7,9 @@ from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.actions.rules.configs import ActionKind
+from models.automation.actions.rules import ActionKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class Action(SQLModel, table=True):

@@ -1,20 +1,22 @@
-"""Making, changing and deleting alert rules, and ending what they fired."""
+"""Making, changing and deleting alert rules, ending firings, and announcing each change."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
 
 from sqlalchemy import delete, func, insert, select, update
 
-from models.automation.alert_rules.conditions import AlertCondition
 from models.automation.alert_rules.queries import get_rule, load
 from models.automation.alert_rules.rules import (
     MAX_RULES,
+    UNSEEN_RUN,
     AlertChange,
     AlertDisabledReason,
     AlertState,
     Resolution,
 )
 from models.automation.alert_rules.shapes import (
+    AlertCondition,
     AlertRuleShape,
     CreateAlertRule,
     DeletedAlertRule,
@@ -26,16 +28,21 @@ from models.automation.alert_rules.tables import (
     alert_firing,
     alert_rule,
 )
-from models.automation.alert_rules.telling import log_change, notify_change, notify_disabled
-from models.automation.automation_runs.filter_checks import check_filter, sees_automation
-from models.core.access.rules import Actor
+from models.automation.automation_runs.filters import check_filter, sees_automation
+from models.automation.automation_runs.queries import RUN
+from models.automation.automations.queries import AUTOMATION
+from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
 from models.core.revisions import next_updated_at
-from models.people.members.queries import strangers
-from models.sources.connections.queries import sees_connection
-from runtime.advisory_locks import lock_name
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, about, notify
+from models.messages.workspace_events.log import append_event
+from models.messages.workspace_events.rules import EventType
+from models.people.members import strangers
+from models.sources.connections.queries import is_shared, sees_connection
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
+from runtime.postgresql.statements import lock_name
 
 _rule = alert_rule.c
 _CHANGED, _DISABLED = "The rule was changed.", "The rule was disabled."
@@ -191,3 +198,148 @@ async def _watching(work: UnitOfWork, actor: Actor, condition: AlertCondition) -
 async def _check_recipients(work: UnitOfWork, actor: Actor, user_ids: Collection[Id]) -> None:
     if await strangers(work, actor.workspace_id, user_ids):
         raise NotFoundError("user")
+
+
+_TITLES = {
+    AlertChange.FIRED: "{}",
+    AlertChange.REPEATED: "Still: {}",
+    AlertChange.RESOLVED: "Over: {}",
+}
+_EVENTS = {
+    AlertChange.FIRED: EventType.ALERT_FIRED,
+    AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
+}
+_BRIEF = {
+    AlertChange.FIRED: "Calls through a connection fail. You may not see the connection.",
+    AlertChange.REPEATED: "Calls through a connection still fail. You may not see the connection.",
+    AlertChange.RESOLVED: "Calls through the connection work again, or it is watched no more.",
+}
+"""The text for recipients who do not see the connection that a rule is about."""
+_BRIEF_OF_RUNS = {
+    AlertChange.FIRED: UNSEEN_RUN,
+    AlertChange.REPEATED: "The rule still applies to a run that you may not see.",
+    AlertChange.RESOLVED: "The rule no longer applies.",
+}
+"""The text for recipients who do not see the run that a rule over the workspace met."""
+
+_DISABLED_BODIES: Mapping[AlertDisabledReason, str] = {
+    AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
+    AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
+}
+
+
+class AnnouncedRule(Protocol):
+    """The parts of a rule that are told, and whom."""
+
+    id: Id
+    workspace_id: Id
+    label: str
+    kind: str
+    automation_id: Id | None
+    connection_id: Id | None
+    recipient_user_ids: list[Id]
+    saved_by_user_id: Id
+
+
+class Firing(Protocol):
+    """The firing that is told."""
+
+    id: Id
+    message: str
+    run_id: Id | None
+
+
+async def log_change(
+    work: UnitOfWork, rule: AnnouncedRule, change: AlertChange, firing: Firing, message: str
+) -> None:
+    """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
+    private = await _is_private(work, rule)
+    await append_event(
+        work,
+        Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
+        rule.workspace_id,
+        _EVENTS[change],
+        {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},
+        audience_user_id=rule.saved_by_user_id if private else None,
+        item_id=await _item_of(work, rule, firing),
+    )
+
+
+async def notify_change(
+    work: UnitOfWork,
+    rule: AnnouncedRule,
+    change: AlertChange,
+    firing: Firing,
+    key: str,
+    message: str,
+) -> None:
+    """Notify the recipients who are members; `key` names the change of this firing.
+
+    Each is told once. Who does not see the connection or the run is told that the rule applies, and
+    nothing of what it found.
+    """
+    notice = Notice(
+        kind=NotificationKind.ALERT,
+        title=about(_TITLES[change].format(rule.label)),
+        body=message,
+        item_id=await _item_of(work, rule, firing),
+        run_id=firing.run_id,
+        data={**_ids(rule, firing.id), "change": change.value},
+        key=f"alert/{firing.id}/{key}",
+    )
+    recipients = set(rule.recipient_user_ids)
+    if await _is_private(work, rule):
+        data = {"alertRuleId": str(rule.id), "change": change.value}
+        brief = replace(notice, body=_BRIEF[change], data=data)
+        await notify(work, rule.workspace_id, sorted(recipients - {rule.saved_by_user_id}), brief)
+        recipients &= {rule.saved_by_user_id}
+    told = await notify(work, rule.workspace_id, sorted(recipients), notice)
+    if rule.automation_id is None and firing.run_id is not None:
+        data = {"alertRuleId": str(rule.id), "change": change.value}
+        brief = replace(notice, body=_BRIEF_OF_RUNS[change], data=data, item_id=None, run_id=None)
+        await notify(work, rule.workspace_id, sorted(recipients - set(told)), brief)
+
+
+async def notify_disabled(
+    work: UnitOfWork, rule: AnnouncedRule, reason: AlertDisabledReason
+) -> None:
+    """Notify the recipients that a rule watches nothing any more."""
+    notice = Notice(
+        kind=NotificationKind.ALERT,
+        title=about(f"Disabled: {rule.label}"),
+        body=_DISABLED_BODIES[reason],
+        item_id=await _item_of(work, rule),
+        data={"alertRuleId": str(rule.id), "change": "disabled"},
+    )
+    await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
+
+
+async def _is_private(work: UnitOfWork, rule: AnnouncedRule) -> bool:
+    """True of a rule about a connection that its saver alone sees."""
+    if rule.connection_id is None:
+        return False
+    return not await is_shared(work, rule.workspace_id, rule.connection_id)
+
+
+def _ids(rule: AnnouncedRule, firing_id: Id) -> dict[str, str]:
+    return {
+        "alertRuleId": str(rule.id),
+        "firingId": str(firing_id),
+        **({} if rule.automation_id is None else {"automationId": str(rule.automation_id)}),
+        **({} if rule.connection_id is None else {"connectionId": str(rule.connection_id)}),
+    }
+
+
+async def _item_of(
+    work: UnitOfWork, rule: AnnouncedRule, firing: Firing | None = None
+) -> Id | None:
+    """The item of the automation that a rule is about, or whose run it met."""
+    in_workspace = select(AUTOMATION.item_id).where(AUTOMATION.workspace_id == rule.workspace_id)
+    if rule.automation_id is not None:
+        statement = in_workspace.where(AUTOMATION.id == rule.automation_id)
+    elif firing is not None and firing.run_id is not None:
+        statement = in_workspace.where(AUTOMATION.id == RUN.automation_id, RUN.id == firing.run_id)
+    else:
+        return None
+    item_id: Id | None = await work.scalar(statement)
+    return item_id

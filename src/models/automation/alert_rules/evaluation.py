@@ -7,10 +7,14 @@ from typing import Any
 import structlog
 from sqlalchemy import insert, select, update
 
-from models.automation.alert_rules.checks import CheckContext, check
-from models.automation.alert_rules.commands import disable, end_firing, sees_subject
-from models.automation.alert_rules.conditions import read_condition
-from models.automation.alert_rules.errors import TooSlowError
+from models.automation.alert_rules.commands import (
+    disable,
+    end_firing,
+    log_change,
+    notify_change,
+    sees_subject,
+)
+from models.automation.alert_rules.queries import CheckContext, TooSlowError, check_condition
 from models.automation.alert_rules.rules import (
     AlertChange,
     AlertDisabledReason,
@@ -19,20 +23,20 @@ from models.automation.alert_rules.rules import (
     Resolution,
     change_of,
 )
+from models.automation.alert_rules.shapes import read_condition
 from models.automation.alert_rules.tables import (
     AlertFiring,
     AlertRule,
     alert_firing,
     alert_rule,
 )
-from models.automation.alert_rules.telling import log_change, notify_change
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
-from models.people.members.queries import roles_in
-from models.people.workspaces.queries import living_workspaces
+from models.people.members import roles_in
+from models.people.workspaces import living_workspaces
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.ids import new_id
-from runtime.timestamps import wire_timestamp
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 log = structlog.get_logger()
 
@@ -83,7 +87,7 @@ async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
     try:
         async with work.savepoint():
             context = CheckContext(actor, row.watched_since, row.pending_since)
-            result = await check(work, context, read_condition(row.condition))
+            result = await check_condition(work, context, read_condition(row.condition))
     except TooSlowError as error:
         values |= {"problem": error.message, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     except Exception:

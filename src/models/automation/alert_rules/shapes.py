@@ -1,11 +1,13 @@
-"""Alert rules on the wire."""
+"""Alert rules on the wire, and their conditions by kind."""
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from typing_extensions import TypeAliasType
 
-from models.automation.alert_rules.conditions import AlertCondition, AlertKind
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
+from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.core.base import (
     EXAMPLE_ID,
     Id,
@@ -16,9 +18,154 @@ from models.core.base import (
     Moment,
     Nullable,
     Shape,
+    deferred_adapter,
     example,
 )
-from models.core.documented import documented_as
+from models.core.openapi import documented_as
+
+_DAY, _MONTH = 24 * 60, 30 * 24 * 60
+MOST_RUNS = 1_000
+"""Failed runs that a rule can wait for."""
+
+
+class AlertKind(StrEnum):
+    """The thing that a rule watches."""
+
+    FAILURES = "failures"
+    SILENCE = "silence"
+    DURATION = "duration"
+    QUEUE_AGE = "queue_age"
+    WORKER_GONE = "worker_gone"
+    CONNECTION_FAILING = "connection_failing"
+
+
+_NARROWING = frozenset(
+    {
+        "source",
+        "automation_id",
+        "automation_version_id",
+        "error_code",
+        "failed_node_id",
+        "text",
+        "attribute",
+    }
+)
+"""The filters of runs that a rule takes; it says itself when, how long and how ended."""
+
+
+def _narrows(query: WorkspaceRunQuery) -> WorkspaceRunQuery:
+    others = sorted(query.model_fields_set - _NARROWING)
+    if others:
+        names = ", ".join(WorkspaceRunQuery.model_fields[name].alias or name for name in others)
+        raise ValueError(f"must not say {names}: the rule itself does")
+    return query
+
+
+def _names_automation(query: WorkspaceRunQuery) -> WorkspaceRunQuery:
+    if query.automation_id is None:
+        raise ValueError("must name the automation: automationId")
+    return query
+
+
+AnyRuns = Annotated[WorkspaceRunQuery, AfterValidator(_narrows)]
+RunsOfOne = Annotated[AnyRuns, AfterValidator(_names_automation)]
+
+UpToDay = Annotated[int, Field(ge=1, le=_DAY)]
+UpToMonth = Annotated[int, Field(ge=1, le=_MONTH)]
+
+
+class FailuresCondition(Input):
+    """So many runs failed or timed out within so many minutes; tests are not counted."""
+
+    model_config = example({"kind": "failures", "runs": 10, "minutes": 15})
+
+    kind: Literal["failures"]
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
+    minutes: UpToDay
+    query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
+
+
+class SilenceCondition(Input):
+    """No run of an automation has ended, or succeeded, for so many minutes."""
+
+    model_config = example(
+        {
+            "kind": "silence",
+            "minutes": 60,
+            "outcome": "succeeded",
+            "query": {"automationId": EXAMPLE_ID},
+        }
+    )
+
+    kind: Literal["silence"]
+    minutes: UpToMonth
+    outcome: Literal["ended", "succeeded"] = "ended"
+    query: RunsOfOne
+
+
+class DurationCondition(Input):
+    """An open run was started more than so many minutes ago; what it waits for counts, too."""
+
+    model_config = example({"kind": "duration", "minutes": 30})
+
+    kind: Literal["duration"]
+    minutes: UpToMonth
+    query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
+
+
+class QueueAgeCondition(Input):
+    """A run has waited in the queue for more than so many minutes."""
+
+    model_config = example({"kind": "queue_age", "minutes": 10})
+
+    kind: Literal["queue_age"]
+    minutes: UpToDay
+    query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
+
+
+class WorkerGoneCondition(Input):
+    """No worker process of the platform has been there for so many minutes."""
+
+    model_config = example({"kind": "worker_gone", "minutes": 5})
+
+    kind: Literal["worker_gone"]
+    minutes: UpToDay
+
+
+class ConnectionFailingCondition(Input):
+    """The calls through a connection failed so often in a row, and for so many minutes."""
+
+    model_config = example(
+        {"kind": "connection_failing", "connectionId": EXAMPLE_ID, "failures": 3}
+    )
+
+    kind: Literal["connection_failing"]
+    connection_id: InputId
+    failures: Annotated[int, Field(ge=1, le=1_000)] = 3
+    minutes: Annotated[int, Field(ge=0, le=_DAY)] = 0
+
+
+AlertCondition = TypeAliasType(
+    "AlertCondition",
+    Annotated[
+        FailuresCondition
+        | SilenceCondition
+        | DurationCondition
+        | QueueAgeCondition
+        | WorkerGoneCondition
+        | ConnectionFailingCondition,
+        Field(discriminator="kind", description="What a rule watches, by its kind."),
+    ],
+)
+
+_CONDITIONS = deferred_adapter(AlertCondition)
+
+
+def read_condition(value: object) -> AlertCondition:
+    """A condition as it is stored."""
+    # Its ids and words are texts there, which only JSON may stand for.
+    return _CONDITIONS.validate_python(value, strict=False)
+
 
 MAX_RECIPIENTS = 50
 

@@ -1,16 +1,18 @@
-"""Tables of alert rules, and of the times at which they fired."""
+"""Tables of alert rules, and of the times at which they fired; their retention."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid, delete, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.alert_rules.conditions import AlertKind
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
+from models.automation.alert_rules.shapes import AlertKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from models.core.purging import MAX_ROWS
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class AlertRule(SQLModel, table=True):
@@ -91,3 +93,17 @@ class AlertFiring(SQLModel, table=True):
 
 alert_rule = table_of(AlertRule)
 alert_firing = table_of(AlertFiring)
+
+_firing = alert_firing.c
+
+
+async def purge_firings(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove up to `limit` firings that ended before a moment; how many. Repeat until 0."""
+    old = (
+        select(_firing.id)
+        .where(_firing.resolved_at < before)
+        .order_by(_firing.resolved_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return (await work.execute(delete(alert_firing).where(_firing.id.in_(old)))).rowcount

@@ -1,28 +1,47 @@
-"""Runs that a node of another run calls (decisions C8, call_automation)."""
+"""Runs that others call and wait for: their answers, suspended callers, deadlocks.
+
+A run is one Temporal execution, and one more for every chunk of a long loop. An execution is
+suspended while it only waits: for time, for a response, or for executions below it. The run has
+the status `waiting` while its own execution and all those below it are suspended.
+
+The activities of a run call `suspend` and `resume`.
+
+A run keeps its slot while it waits for the runs it calls, and those may need slots of their own. So
+automations that call each other can hold what the other needs. Admission cannot see this, because
+the slots of other keys change later. The reconciler calls `find` and `refuse`.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Text, bindparam, delete, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automation_runs import execution, slots
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
-from models.automation.automation_runs.errors import NodeError
-from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.run_header import RunHeader
-from models.automation.automation_runs.start_intents import accepted_start_request, start_request
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.rules import OPEN_RUN, NodeError, RunSource, RunStatus
+from models.automation.automation_runs.run_header import RunHeader, first_response
+from models.automation.automation_runs.slots import (
+    accepted_start_request,
+    append_starts,
+    start_request,
+)
+from models.automation.automation_runs.tables import automation_run, node_run, suspended_execution
 from models.automation.automations import runnable_versions
-from models.automation.automations.joins import AUTOMATION, VERSION, automation_of, version_of
+from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
+from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
-from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import Id, JsonObject
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
-from runtime.outbox import StartRequest
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import StartRequest
 
 CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
 """Triggers of automations that another one can call."""
@@ -137,7 +156,7 @@ class CalledRunEnd(Protocol):
     error: str | None
 
 
-async def ended(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
+async def called_run_end(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
     """Status, output and error of a run that has ended; None while it is open."""
     run = automation_run.c
     return await work.first(
@@ -148,7 +167,7 @@ async def ended(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
     )
 
 
-async def outcome(work: UnitOfWork, workspace_id: Id, run_id: Id) -> CalledRunEnd | None:
+async def called_run_outcome(work: UnitOfWork, workspace_id: Id, run_id: Id) -> CalledRunEnd | None:
     """Status, output and error of a run, open or not; None when it is gone."""
     run = automation_run.c
     return await work.first(
@@ -157,3 +176,211 @@ async def outcome(work: UnitOfWork, workspace_id: Id, run_id: Id) -> CalledRunEn
         ),
         of=CalledRunEnd,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """The state of a run; `response` is the output of its respond node, once one has run."""
+
+    status: RunStatus
+    output: JsonObject | None
+    response: JsonObject | None
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in OPEN_RUN
+
+
+_ANSWER = PreparedStatement(
+    select(automation_run.c.status, automation_run.c.output, first_response(node_run)).where(
+        automation_run.c.workspace_id == bindparam("workspace_id"),
+        automation_run.c.id == bindparam("run_id"),
+    )
+)
+
+
+async def run_answer(work: UnitOfWork, workspace_id: Id, run_id: Id) -> RunAnswer | None:
+    """The answer of a run so far; None when the run has been deleted."""
+    row = await _ANSWER.first(work, {"workspace_id": workspace_id, "run_id": run_id})
+    return None if row is None else RunAnswer(RunStatus(row[0]), row[1], row[2])
+
+
+_run = automation_run.c
+_suspended = suspended_execution.c
+
+
+def execution_key(run_id: Id, workflow_id: str) -> str:
+    """The key of an execution in its run.
+
+    The chunks of a loop run one after the other and share a key: the workflow id of a chunk
+    without its number.
+    """
+    own = Family.AUTOMATION_RUN.workflow_id(run_id)
+    return own if workflow_id == own else workflow_id.rpartition("/")[0]
+
+
+async def suspend_execution(
+    work: UnitOfWork, run_id: Id, key: str, child_keys: Sequence[str]
+) -> bool:
+    """Note that an execution is suspended, given that those in `child_keys` are, too.
+
+    Returns False for a run that has ended. The run's row is locked, so that two executions that
+    are suspended at the same time see each other.
+    """
+    run = select(_run.workspace_id).where(
+        _run.id == run_id, _run.status.in_([RunStatus.RUNNING, RunStatus.WAITING])
+    )
+    workspace_id = await work.scalar(run.with_for_update())
+    if workspace_id is None:
+        return False
+    own = {"execution_key": key, "run_id": run_id, "workspace_id": workspace_id}
+    children = {"child_keys": list(child_keys)}
+    await work.execute(
+        upsert(suspended_execution)
+        .values(**own, **children)
+        .on_conflict_do_update(index_elements=["execution_key"], set_=children)
+    )
+    await work.execute(
+        update(automation_run)
+        .where(_run.id == run_id, _run.status == RunStatus.RUNNING, _all_suspended(run_id))
+        .values(status=RunStatus.WAITING)
+    )
+    return True
+
+
+async def forget_executions(work: UnitOfWork, run_id: Id) -> None:
+    """Forget the executions of a run that begins anew."""
+    await work.execute(delete(suspended_execution).where(_suspended.run_id == run_id))
+
+
+def _all_suspended(run_id: Id) -> ColumnElement[bool]:
+    """True when the run's own execution and all below it are suspended."""
+    top = select(literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
+        "tree", recursive=True
+    )
+    children = select(func.unnest(_suspended.child_keys)).where(
+        _suspended.execution_key == top.c.id
+    )
+    tree = top.union(children)
+    active = select(tree.c.id).where(
+        tree.c.id.not_in(select(_suspended.execution_key).where(_suspended.run_id == run_id))
+    )
+    return ~active.exists()
+
+
+_RESUME = PreparedStatement(
+    update(automation_run)
+    .where(
+        _run.id == bindparam("run_id"),
+        _run.status == RunStatus.WAITING.value,
+    )
+    .values(status=RunStatus.RUNNING.value)
+    .add_cte(
+        delete(suspended_execution)
+        .where(_suspended.execution_key == bindparam("execution_key", type_=Text))
+        .cte("resumed")
+    )
+)
+
+
+async def resume_execution(work: Work, run_id: Id, key: str) -> None:
+    """Note that an execution goes on; its run is no longer `waiting`."""
+    await _RESUME.execute(work, {"run_id": run_id, "execution_key": key})
+
+
+DEADLOCKED = (
+    "The run would wait for ever: the runs that hold the slots it needs wait for slots that its own"
+    " callers hold. Raise the concurrency limit of one of the automations, or call it without"
+    " waiting."
+)
+
+SlotKey = tuple[Id, str]
+"""An automation, and the key of its concurrency."""
+
+_IS_OPEN = _run.status.in_(OPEN_RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A called run that waits for a slot."""
+
+    id: Id
+    key: SlotKey
+    created_at: datetime
+
+
+def runs_to_refuse(
+    waiting_runs: Collection[WaitingRun],
+    holders: Mapping[SlotKey, Collection[Id]],
+    callers: Mapping[Id, Id],
+) -> list[WaitingRun]:
+    """The runs to fail so that all others can go on: the newest of each deadlock.
+
+    `holders` are the runs that hold the slots of a key. `callers` maps a called run to its caller.
+    """
+    waiting, refused = set(waiting_runs), []
+    holding = {run for runs in holders.values() for run in runs}
+    while stuck := _stuck(waiting, holders, callers):
+        deadlocked = [run for run in stuck if holding.intersection(_callers_above(run.id, callers))]
+        last = max(deadlocked, key=lambda run: (run.created_at, run.id))
+        waiting.remove(last)
+        refused.append(last)
+    return refused
+
+
+def _stuck(
+    waiting: Collection[WaitingRun],
+    holders: Mapping[SlotKey, Collection[Id]],
+    callers: Mapping[Id, Id],
+) -> set[WaitingRun]:
+    """The runs that never get a slot, because every holder of one waits for one of them."""
+    stuck = set(waiting)
+    while True:
+        kept = {above for run in stuck for above in _callers_above(run.id, callers)}
+        still = {run for run in stuck if holders.get(run.key) and kept.issuperset(holders[run.key])}
+        if still == stuck:
+            return stuck
+        stuck = still
+
+
+def _callers_above(run_id: Id, callers: Mapping[Id, Id]) -> Iterator[Id]:
+    """The caller of a run, its caller, and so on."""
+    caller = callers.get(run_id)
+    while caller is not None:
+        yield caller
+        caller = callers.get(caller)
+
+
+async def find_deadlocked(work: UnitOfWork) -> Sequence[WaitingRun]:
+    """The runs to fail, in a snapshot of all open runs."""
+    limited = await work.rows(
+        select(
+            _run.id, _run.automation_id, _run.concurrency_key, _run.admitted_at, _run.created_at
+        ).where(_IS_OPEN, _run.concurrency_key.is_not(None))
+    )
+    called = await work.rows(
+        select(_run.id, _run.parent_run_id).where(_IS_OPEN, _run.parent_run_id.is_not(None))
+    )
+    callers: dict[Id, Id] = {row.id: row.parent_run_id for row in called}
+    holders: dict[SlotKey, list[Id]] = {}
+    waiting_runs = []
+    for row in limited:
+        key = (row.automation_id, row.concurrency_key)
+        if row.admitted_at is not None:
+            holders.setdefault(key, []).append(row.id)
+        elif row.id in callers:
+            waiting_runs.append(WaitingRun(row.id, key, row.created_at))
+    return runs_to_refuse(waiting_runs, holders, callers)
+
+
+async def refuse_deadlocked(work: UnitOfWork, run: WaitingRun) -> bool:
+    """Fail a run that still waits for its slot, and let its execution end."""
+    await slots.lock(work, *run.key)
+    waits = select(_run.id).where(
+        _run.id == run.id, _run.status == RunStatus.QUEUED, _run.admitted_at.is_(None)
+    )
+    if await work.first(waits) is None:
+        return False
+    await execution.abandon(work, run.id, RunStatus.FAILED, DEADLOCKED)
+    await append_starts(work, [run.id])
+    return True

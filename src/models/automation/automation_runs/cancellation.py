@@ -1,23 +1,24 @@
-"""Closing runs as cancelled, with all that hangs on them, in one transaction (promise I5)."""
+"""Closing runs as cancelled, with all that hangs on them, in one transaction.
 
-from collections.abc import Collection
+Nouns above say here what they then do; `models.registrations` lists them.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import Select, func, select
 
 from models.automation.automation_runs import slots
-from models.automation.automation_runs.handlers import runs_ended
-from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 Slot = tuple[Id, str]
 """An automation and a concurrency key."""
@@ -151,3 +152,21 @@ def _may_have_started(row: _ClosedRun) -> bool:
     """
     admitted = row.admitted_at is not None or row.parent_run_id is not None
     return admitted or row.source == RunSource.SCHEDULE
+
+
+EndHandler = Callable[[UnitOfWork, Id, Collection[Id]], Awaitable[None]]
+"""Takes a workspace and runs of it."""
+
+_HANDLERS: list[EndHandler] = []
+
+
+def on_run_end(handler: EndHandler) -> None:
+    """Call `handler` in the transaction of each end; registering it again changes nothing."""
+    if handler not in _HANDLERS:
+        _HANDLERS.append(handler)
+
+
+async def runs_ended(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> None:
+    """Call the handlers for runs of a workspace that have ended."""
+    for handler in _HANDLERS:
+        await handler(work, workspace_id, run_ids)

@@ -1,40 +1,65 @@
-"""Accepting and cancelling runs. The answer is final when its transaction commits (design 3)."""
+"""Runs asked for now, as tests, from a node, in batches or by schedules, and cancelled.
+
+The id of a run follows from its automation and its due time, so that no due time has two runs.
+"""
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 
-from sqlalchemy import select
+from sqlalchemy import ARRAY, Uuid, any_, literal, select
 
-from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs import slots
+from models.automation.automation_runs.acceptance import RunRequest, accept, key_of
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
-from models.automation.automation_runs.plans import executed_plan
 from models.automation.automation_runs.queries import (
     accepted_detail,
     detail,
     load_run,
 )
-from models.automation.automation_runs.rules import MAX_REPLAYS, RunSource
+from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.run_header import automation_actor, executed_plan
 from models.automation.automation_runs.shapes import (
+    MOST_RUNS,
+    SCHEDULE_NOTE,
     AutomationRunDetail,
+    BatchedRun,
+    PayloadFault,
+    RunBatch,
+    RunBatchDetail,
     RunFromNode,
     RunNow,
+    RunOfBatch,
+    RunsBatched,
     RunScope,
     TestRun,
 )
-from models.automation.automation_runs.tables import AutomationRun, node_run
+from models.automation.automation_runs.slots import accepted_start_request
+from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.rules.triggers.payloads import check_payload
+from models.automation.automations.rules.triggers.configs import check_payload, read_trigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCHEDULE
+from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.schedules.commands import scheduled, set_next_run
+from models.core.schedules.timetables import due_run_id, fire_note
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import ValidationError
+from runtime.errors import NotFoundError, RunError, ValidationError
+from runtime.processes.bounded_processes import evaluate_bounded
+from runtime.temporal.families import Family
 
 PAYLOAD_LIMIT = 1024 * 1024
 """Bytes of a run's payload as JSON (decisions C3)."""
@@ -235,3 +260,179 @@ def _bounded(payload: JsonObject) -> JsonObject:
     if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")) > PAYLOAD_LIMIT:
         raise ValidationError.at("triggerPayload", "It is larger than 1 MiB.")
     return payload
+
+
+_runs = automation_run.c
+
+
+async def run_batch(
+    work: UnitOfWork, actor: Actor, automation_id: Id, batch_id: Id, body: RunBatch
+) -> RunsBatched:
+    """A queued run of the published version for each payload that it takes, in their order.
+
+    Raises RunError unless published and enabled.
+    """
+    run_ids = run_ids_of(batch_id)
+    version = await runnable_versions.published(work, actor, automation_id)
+    await _lock_slots(work, version, body.payloads)
+    attributes = body.attributes or [{}] * len(body.payloads)
+    results = [
+        await _run(work, actor, version, run_id, payload, own)
+        for run_id, payload, own in zip(run_ids, body.payloads, attributes, strict=False)
+    ]
+    accepted = sum(result.accepted for result in results)
+    refused = len(results) - accepted
+    return RunsBatched(id=batch_id, accepted=accepted, refused=refused, results=results)
+
+
+async def get_batch(
+    work: UnitOfWork, actor: Actor, automation_id: Id, batch_id: Id
+) -> RunBatchDetail:
+    """The runs of a batch as they are now, in their order. Raises NotFoundError without any.
+
+    A batch is no row of its own: the ids of its runs follow from its id.
+    """
+    run_ids = any_(literal(run_ids_of(batch_id), ARRAY(Uuid)))
+    rows = await work.rows(
+        select(_runs.id, _runs.status, _runs.created_at)
+        .where(
+            _runs.workspace_id == actor.workspace_id,
+            _runs.automation_id == automation_id,
+            _runs.id == run_ids,
+        )
+        .order_by(_runs.id)
+    )
+    if not rows:
+        raise NotFoundError("batch")
+    return RunBatchDetail(
+        id=batch_id,
+        created_at=rows[0].created_at,
+        accepted=len(rows),
+        open=sum(row.status in OPEN_RUN for row in rows),
+        statuses=Counter(RunStatus(row.status) for row in rows),
+        runs=[RunOfBatch(run_id=row.id, status=RunStatus(row.status)) for row in rows],
+    )
+
+
+def run_ids_of(batch_id: Id) -> list[Id]:
+    """The ids that the runs of a batch may have, in the order of their payloads."""
+    return [Id(int=(batch_id.int + number) % 2**128) for number in range(1, MOST_RUNS + 1)]
+
+
+async def _run(
+    work: UnitOfWork,
+    actor: Actor,
+    version: RunnableVersion,
+    run_id: Id,
+    payload: JsonObject,
+    attributes: Attributes,
+) -> BatchedRun:
+    # Both refuse before they write anything.
+    try:
+        request = manual_request(version, payload, attributes)
+        run = await accept(work, actor, version, replace(request, run_id=run_id))
+    except ValidationError as error:
+        details = [PayloadFault(path=one.path, message=one.message) for one in error.details]
+        return BatchedRun(
+            accepted=False, error=error.code, message=error.message, details=details or None
+        )
+    except RunError as error:
+        return BatchedRun(accepted=False, error=error.code, message=error.message)
+    return BatchedRun(accepted=True, run_id=run.run_id, status=RunStatus.QUEUED)
+
+
+async def _lock_slots(
+    work: UnitOfWork, version: RunnableVersion, payloads: Sequence[JsonObject]
+) -> None:
+    """Take the locks of all keys in one order: two batches would else wait for each other."""
+    limits = version.trigger_config.get("concurrency")
+    if limits is None:
+        return
+    keys = set()
+    for payload in payloads:
+        try:
+            keys.add(await evaluate_bounded(partial(key_of, limits, payload)))
+        except ExpressionError:
+            continue
+    for key in sorted(keys):
+        await slots.lock(work, version.automation_id, key)
+
+
+MAX_BACKFILL = 1_000
+"""Due times of one backfill."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueRun:
+    """An open run of a due time, and the request that starts it in Temporal."""
+
+    run_id: Id
+    workspace_id: Id
+    request: JsonObject
+
+
+async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | None:
+    """The run of a due time that has come, which the caller starts and waits for.
+
+    None when there is nothing to wait for: the automation has no schedule any more, is disabled or
+    archived, has no slot for it, or the run has ended already.
+    """
+    schedule = await scheduled(work, AUTOMATION_SCHEDULES, automation_id)
+    if schedule is None:
+        return None
+    await set_next_run(work, AUTOMATION_SCHEDULES, automation_id, schedule.next_after(work.now))
+    version = await runnable_versions.live(work, schedule.workspace_id, automation_id)
+    if version is None:
+        return None
+    actor = automation_actor(schedule.workspace_id, automation_id)
+    request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
+    run_id = (await accept(work, actor, version, request)).run_id
+    start = await accepted_start_request(work, run_id)
+    status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
+    if status not in OPEN_RUN or start is None:
+        return None
+    return DueRun(run_id, schedule.workspace_id, dict(start))
+
+
+async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:
+    """Accept a run for every due time of a period that has none yet.
+
+    They start like any accepted runs, under the running cap of their workspace; the schedule's
+    overlap is not theirs, but `triggerConfig.concurrency` is. Raises RunError unless the automation
+    is published with a schedule and enabled, ValidationError for a period that is none, is not over
+    or has too many due times.
+    """
+    version = await runnable_versions.published(work, actor, automation_id)
+    trigger = read_trigger(version.trigger_config)
+    if not isinstance(trigger, ScheduleTrigger):
+        raise RunError(NO_SCHEDULE)
+    if body.start >= body.end:
+        raise ValidationError.at("from", "It must lie before `to`.")
+    if body.end > work.now:
+        raise ValidationError.at("to", "It lies in the future, where the schedule itself fires.")
+    due = trigger.timetable.between(body.start, body.end, MAX_BACKFILL + 1)
+    if len(due) > MAX_BACKFILL:
+        raise ValidationError.at(
+            "from", f"The period has more than {MAX_BACKFILL:,} due times. Ask for it in parts."
+        )
+    created = 0
+    for moment in due:
+        request = _request(version, moment, RunSource.BACKFILL)
+        created += (await accept(work, actor, version, request)).created
+    return Backfilled(start=body.start, end=body.end, count=len(due), created=created)
+
+
+def _request(
+    version: RunnableVersion, due: datetime, source: RunSource, *, started_by_caller: bool = False
+) -> RunRequest:
+    timezone = version.trigger_config["timezone"]
+    schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
+    trigger = read_trigger(version.trigger_config)
+    note = fire_note(trigger.timetable, due) if isinstance(trigger, ScheduleTrigger) else None
+    return RunRequest(
+        source,
+        {"scheduledAt": wire_timestamp(due), "timezone": timezone},
+        options={} if note is None else {SCHEDULE_NOTE: note},
+        run_id=due_run_id(schedule_id, due),
+        started_by_caller=started_by_caller,
+    )

@@ -1,54 +1,98 @@
-"""Writing the progress of a run, for its workflow: begin, wait, finish.
+"""Writing the progress of a run: begin, wait, batches of nodes, its end and what follows.
 
 Every write is conditional on the states it may leave, so repeating one is harmless and a closed
 run stays as it is (promises I3, I4).
+
+A batch is written as a whole or not at all, and behind the gate of its run (`gate.pass_gate`): one
+that finds its run closed writes nothing, one that finds a node written before raises the error of
+the database.
+
+Whoever closes a run calls `apply`: the last transaction of its workflow, or the reconciler. So the
+failure of a run whose execution died is handled like any other.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
+import structlog
 from sqlalchemy import (
     ARRAY,
     BindParameter,
     ColumnElement,
     FromClause,
+    Select,
     Text,
     Update,
     bindparam,
+    column,
+    exists,
     func,
+    insert,
     literal,
     or_,
     select,
+    true,
+    union_all,
     update,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import end_effects, slots
-from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
-from models.automation.automation_runs.node_writes import close_nodes
-from models.automation.automation_runs.outputs import first_response, leaf_outputs, within_limit
-from models.automation.automation_runs.plans import read_reused
+from models.automation.automation_runs import slots
+from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
+from models.automation.automation_runs.cancellation import cancel_children
+from models.automation.automation_runs.node_writes import (
+    RUN_IS_OPEN,
+    Completion,
+    NodeKey,
+    close_nodes,
+)
 from models.automation.automation_runs.rules import (
     OPEN_RUN,
+    EndedRun,
     NodeStatus,
+    RunSource,
     RunStatus,
+    is_test,
     sources_of,
 )
 from models.automation.automation_runs.run_header import (
     RunHeader,
+    automation_actor,
+    first_response,
     header_columns,
+    leaf_outputs,
     load_outputs,
     read_header,
+    read_reused,
+    within_limit,
 )
-from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
+from models.automation.automations import runnable_versions
+from models.automation.automations.queries import (
+    AUTOMATION,
+    GRAPH,
+    VERSION,
+    automation_of,
+    graph_of,
+    version_of,
+)
+from models.automation.circuit_breakers import count_failure
 from models.core.base import Id, JsonObject
-from models.core.pauses.resting import rests
+from models.core.pauses.intents import is_resting
+from models.messages.events.commands import emit
+from models.messages.events.rules import EventKind
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, notify
 from runtime.clock import utc_now
-from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.derived_ids import derived_id
+from runtime.ids import parse_id
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
 
 _run = automation_run.c
 
@@ -58,7 +102,7 @@ _BEGIN = PreparedStatement(
         _run.id == bindparam("run_id"),
         _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
         _run.admitted_at.is_not(None),
-        ~rests(_run.id),
+        ~is_resting(_run.id),
     )
     .values(
         # One that waits begins anew: its execution has come to none of its waits yet.
@@ -82,7 +126,7 @@ _WAITS_FOR_SLOT = PreparedStatement(
     select(_run.id).where(
         _run.id == bindparam("run_id"),
         _run.status == RunStatus.QUEUED.value,
-        or_(_run.admitted_at.is_(None), rests(_run.id)),
+        or_(_run.admitted_at.is_(None), is_resting(_run.id)),
     )
 )
 
@@ -127,13 +171,13 @@ async def finish(
         AUTOMATION_RUNS.moving(status)
         .where(automation_run.c.id == run_id)
         .values(output=output, error=error, completed_at=work.now)
-        .returning(*end_effects.ENDED)
+        .returning(*ENDED_COLUMNS)
     )
     if row is None:
         return False
     work.answered.add(run_id)
     await close_nodes(work, [run_id])
-    await end_effects.apply(work, row, node_id)
+    await apply_end_effects(work, row, node_id)
     return True
 
 
@@ -251,3 +295,241 @@ async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -
         )
     )
     return NodeEnd(*tuple(row)) if row is not None else NodeEnd(None, None)
+
+
+_RUN_ID = bindparam("run_id", type_=automation_run.c.id.type)
+
+_BATCH_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(RUN_IS_OPEN)
+
+_BATCH_FIELDS = (
+    "node_id", "scope_key", "node_kind", "status", "attempt", "outcome", "case_key",
+    "input", "output", "started_at", "completed_at",
+)  # fmt: skip
+
+_BATCH_COLUMNS = ("run_id", "workspace_id", *_BATCH_FIELDS)
+
+_BATCH = (
+    func.jsonb_to_recordset(bindparam("nodes", type_=Text).cast(JSONB))
+    .table_valued(*(column(name, node_run.c[name].type) for name in _BATCH_FIELDS))
+    .render_derived(name="batch", with_types=True)
+)
+
+
+def _batch_rows(gate: FromClause) -> Select[Any]:
+    return select(*gate.c, *_BATCH.c).select_from(gate.join(_BATCH, true()))
+
+
+_WRITE_NODES = PreparedStatement(
+    insert(node_run).from_select(
+        _BATCH_COLUMNS, _batch_rows(_BATCH_GATE.with_for_update(read=True).cte("gate"))
+    )
+)
+
+
+def _writing_and_ending() -> PreparedStatement:
+    # The stronger lock: two executions that share the row could not both go on to end the run.
+    gate = _BATCH_GATE.with_for_update(key_share=True).cte("gate")
+    shown = exists().where(
+        *(node_run.c[name] == _BATCH.c[name] for name in ("node_id", "scope_key")),
+        node_run.c.run_id == gate.c.id,
+    )
+    # A node that the run did not come to may have been shown while the run waited.
+    fresh = _batch_rows(gate).where(or_(_BATCH.c.status != NodeStatus.SKIPPED.value, ~shown))
+    names = ("run_id", "node_id", "scope_key", "node_kind", "status", "output", "completed_at")
+    columns = [node_run.c[name] for name in names]
+    batch = insert(node_run).from_select(_BATCH_COLUMNS, fresh).returning(*columns).cte("ended")
+    before = select(*columns).where(node_run.c.run_id == _RUN_ID)
+    return PreparedStatement(succeeding(union_all(before, select(*batch.c)).subquery("nodes")))
+
+
+_WRITE_AND_SUCCEED = _writing_and_ending()
+
+
+def success_row(key: NodeKey, completion: Completion) -> JsonObject:
+    """The row of a node that has just succeeded, for a batch."""
+    values = completion.values()
+    return {
+        **_node_identity(key.node_id, key.scope_key, key.kind),
+        **values,
+        "started_at": key.began_at.isoformat(),
+        "completed_at": values["completed_at"].isoformat(),
+    }
+
+
+def skipped_row(work: Work, node_id: str, scope_key: str, kind: str) -> JsonObject:
+    """The row of a node to which its run does not come, for a batch."""
+    return {
+        **_node_identity(node_id, scope_key, kind),
+        "status": NodeStatus.SKIPPED,
+        "attempt": 0,
+        "completed_at": work.now.isoformat(),
+    }
+
+
+def _node_identity(node_id: str, scope_key: str, kind: str) -> JsonObject:
+    return {"node_id": node_id, "scope_key": scope_key, "node_kind": kind}
+
+
+async def write_nodes(work: Work, run_id: Id, rows: Sequence[JsonObject]) -> bool:
+    """Pass the gate and write the ends of nodes; False when the run is closed."""
+    return await _WRITE_NODES.execute(work, {"run_id": run_id, "nodes": _batch_text(rows)}) > 0
+
+
+async def write_nodes_and_succeed(
+    work: Work, run_id: Id, leaves: Sequence[str], rows: Sequence[JsonObject]
+) -> bool:
+    """Write the last nodes of a run and its end in success; False when it was closed already.
+
+    It is for runs that end alone (see `RunHeader`): nothing else follows.
+    """
+    parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
+    work.answered.add(run_id)
+    return await _WRITE_AND_SUCCEED.execute(work, {**parameters, "nodes": _batch_text(rows)}) > 0
+
+
+def _batch_text(rows: Sequence[JsonObject]) -> str:
+    return json.dumps(rows, ensure_ascii=False)
+
+
+log = structlog.get_logger()
+
+FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
+
+ENDED_COLUMNS = (
+    _run.id,
+    _run.workspace_id,
+    _run.automation_id,
+    _run.status,
+    _run.source,
+    _run.error,
+    _run.options,
+    _run.chain,
+    _run.concurrency_key,
+)
+"""The columns of an ended run that `apply` needs."""
+
+
+async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed."""
+    await cancel_children(work, run.workspace_id, run.id)
+    if run.concurrency_key is not None:
+        await slots.hand_on(work, run.automation_id, run.concurrency_key)
+    if run.status in FAILURES:
+        await _log_failure(work, run, node_id)
+        if not is_test(run.source, run.options):
+            await count_failure(work, run.workspace_id, run.automation_id)
+        if answers_for_failures(run.source, run.options):
+            await _handle_failure(work, run, node_id)
+
+
+def answers_for_failures(source: str, options: JsonObject) -> bool:
+    """True when the failure of a run is handled and notified: of a test only on request."""
+    return bool(options.get("triggerFailureAutomation", not is_test(source, options)))
+
+
+def failure_run_id(run_id: Id) -> Id:
+    """The run that handles the failure of a run, if there is one."""
+    return derived_id(run_id, "failure")
+
+
+async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    """One line in the log, once the end is written; what the node said stands in its row alone."""
+    code = await work.scalar(
+        select(node_run.c.error_code)
+        .where(
+            node_run.c.workspace_id == run.workspace_id,
+            node_run.c.run_id == run.id,
+            node_run.c.node_id == node_id,
+            node_run.c.error_code.is_not(None),
+        )
+        .limit(1)
+    )
+    line = partial(
+        log.warning,
+        "automation_run_failed",
+        run_id=str(run.id),
+        automation_id=str(run.automation_id),
+        workspace_id=str(run.workspace_id),
+        node_id=node_id,
+        code=code or str(run.status),
+    )
+    work.after_commit.append(line)
+
+
+async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    row = await _failed_run(work, run.id)
+    if is_test(run.source, run.options):
+        await _notify_author(work, run, row)
+    chain = (*run.chain, run.id)
+    if run.source == RunSource.FAILURE or is_too_long(chain):
+        return
+    payload = {
+        "automationId": str(run.automation_id),
+        "runId": str(run.id),
+        "nodeId": node_id,
+        "error": run.error,
+        "triggerPayload": row.trigger_payload,
+    }
+    handler_id = parse_id(row.failure_automation_id or "")
+    handler = None
+    if handler_id is not None:
+        handler = await runnable_versions.live(work, run.workspace_id, handler_id)
+    await emit(
+        work,
+        run.workspace_id,
+        EventKind.AUTOMATION_FAILED,
+        run.automation_id,
+        payload,
+        chain=chain,
+        event_id=derived_id(run.id, EventKind.AUTOMATION_FAILED),
+        answered_by=[] if handler is None else [handler.automation_id],
+    )
+    if handler is not None:
+        actor = automation_actor(run.workspace_id, handler.automation_id)
+        request = RunRequest(RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain)
+        await accept(work, actor, handler, request)
+
+
+class _FailedRun(Protocol):
+    trigger_payload: JsonObject
+    label: str
+    item_id: Id
+    created_by_user_id: Id | None
+    failure_automation_id: str | None
+
+
+async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
+    """The automation and the version of a failed run."""
+    row = await work.first(
+        select(
+            _run.trigger_payload,
+            AUTOMATION.label,
+            AUTOMATION.item_id,
+            VERSION.created_by_user_id,
+            GRAPH.graph["failureAutomationId"].astext.label("failure_automation_id"),
+        )
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
+        .outerjoin(*version_of(automation_run))
+        .outerjoin(*graph_of(automation_run))
+        .where(_run.id == run_id),
+        of=_FailedRun,
+    )
+    assert row is not None, "the transaction holds the run, which refers to its automation"
+    return row
+
+
+async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
+    """Notify the person who made the version that failed of a test; others are told by incident."""
+    if known.created_by_user_id is None:
+        return
+    notice = Notice(
+        kind=NotificationKind.AUTOMATION_FAILED,
+        title=f"“{known.label}” failed",
+        body=run.error or "",
+        item_id=known.item_id,
+        run_id=run.id,
+        data={"automationId": str(run.automation_id), "runId": str(run.id)},
+        key=f"automation_failed/{run.id}",
+    )
+    await notify(work, run.workspace_id, [known.created_by_user_id], notice)

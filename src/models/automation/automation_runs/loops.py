@@ -28,18 +28,16 @@ from sqlalchemy import update as change
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.gate import NodeRow
-from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.node_writes import NodeKey, NodeRow
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
 from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
-from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
 
 ERRORS_SHOWN = 100
 """Failed items that a loop lists in its output (the others are counted)."""

@@ -1,9 +1,10 @@
-"""Reading the node runs of a run. There may be very many (promise I12)."""
+"""Reading the node runs of a run, and the nodes it starts with before they begin."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
@@ -18,9 +19,16 @@ from sqlalchemy import (
     tuple_,
 )
 
-from models.automation.automation_runs.first_nodes import NEVER, listed_unbegun_nodes
-from models.automation.automation_runs.rows import RunRow, RunStatusRow
-from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
+from models.automation.automation_runs.rules import (
+    ACTIVE_RUN,
+    OPEN_NODE,
+    OPEN_RUN,
+    NodeStatus,
+    RunRow,
+    RunStatus,
+    RunStatusRow,
+)
+from models.automation.automation_runs.run_header import FirstNode, changes_start, first_nodes
 from models.automation.automation_runs.shapes import (
     NodeRunAttemptShape,
     NodeRunList,
@@ -35,16 +43,16 @@ from models.automation.automation_runs.tables import (
     node_run,
     node_run_attempt,
 )
+from models.automation.automations.graphs import number_of_nodes, stored_plan
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.stored_graphs import number_of_nodes
+from models.automation.automations.rules.planner.plan import Plan
 from models.core.access.rules import Actor
-from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
-from models.core.pagination import PageRequest
+from models.core.pagination import PageRequest, carried_rows, within_budget
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.prepared_statement import PreparedStatement
-from runtime.timestamps import wire_timestamp
+from runtime.postgresql.statements import PreparedStatement
 
 SHOWN = 1_000
 """Node runs that the answer about one run holds at most; the rest is paged."""
@@ -57,7 +65,6 @@ BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
 """The time a node run was inserted. It never changes, so that pages are stable."""
 _ORDER = (BEGAN, _node.node_id, _node.scope_key)
 _HEAVY = ("input", "output")
-
 
 _IMPORTANCE = case(
     (_node.status == func.any(literal([*OPEN_NODE, NodeStatus.FAILED], ARRAY(Text))), 0),
@@ -75,7 +82,6 @@ _SHOWN = PreparedStatement(
     ),
     NodeRun,
 )
-
 
 _WAITING = (
     select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, BEGAN.label("began"))
@@ -99,7 +105,7 @@ async def shown_nodes(
     first the open and failed ones, then the ones outside loops, then the others.
     """
     found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
-    kept = carried(found)[:SHOWN]
+    kept = carried_rows(found)[:SHOWN]
     return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
 
 
@@ -226,7 +232,7 @@ async def list_node_runs(  # the filters of a list
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
     fetched = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
-    rows = carried(fetched)
+    rows = carried_rows(fetched)
     nodes = [((row.began, row.node_id, row.scope_key), node_shape(row)) for row in rows]
     if len(fetched) == len(rows) <= page.limit:
         unbegun = [
@@ -298,3 +304,94 @@ def node_shape(row: NodeRun) -> NodeRunShape:
         completed_at=row.completed_at,
         metadata=metadata,
     )
+
+
+KEPT = 1_000
+"""Graphs whose first nodes a process remembers; a graph never changes under its checksum."""
+
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""The time at which nodes that have not begun are listed."""
+
+_known: OrderedDict[tuple[Id, str], tuple[FirstNode, ...]] = OrderedDict()
+
+
+class StartingRun(RunRow, Protocol):
+    """A run whose first nodes may not have begun."""
+
+    start_node_id: str | None
+    completed_at: datetime | None
+
+
+async def unbegun_nodes(
+    work: UnitOfWork, run: StartingRun, begun_ids: Collection[Id] = ()
+) -> list[NodeRunShape]:
+    """The node runs at the start of a run that have not begun, without these `begun_ids`.
+
+    They keep their ids when they begin, and when the run is closed before: then they are cancelled,
+    as all nodes are that it leaves open. None is left once the run is past its start, or has failed
+    there.
+    """
+    if run.status == RunStatus.SUCCEEDED:
+        return []
+    first = {derived_id(run.id, one.node_id, one.scope_key): one for one in await _first(work, run)}
+    if not first.keys() >= set(begun_ids) or (begun_ids and run.status == RunStatus.FAILED):
+        return []
+    status = NodeStatus.QUEUED if run.status in OPEN_RUN else NodeStatus.CANCELLED
+    return [
+        NodeRunShape(
+            id=node_run_id,
+            run_id=run.id,
+            node_id=node.node_id,
+            node_kind=node.kind,
+            scope_key=node.scope_key,
+            status=status,
+            attempt=0,
+            input=None,
+            output=None,
+            error=None,
+            started_at=None,
+            completed_at=run.completed_at,
+            metadata={},
+        )
+        for node_run_id, node in first.items()
+        if node_run_id not in begun_ids
+    ]
+
+
+async def listed_unbegun_nodes(work: UnitOfWork, run: StartingRun) -> list[NodeRunShape]:
+    """The node runs at the start of a run that have not begun, in the order of lists."""
+    first = await unbegun_nodes(work, run)
+    if not first:
+        return []
+    begun = select(_node.node_id, _node.scope_key).where(
+        _node.workspace_id == run.workspace_id,
+        _node.run_id == run.id,
+        _node.outcome.is_distinct_from("reused"),
+    )
+    rows = await work.rows(begun.limit(len(first) + 1))
+    begun_ids = [derived_id(run.id, row.node_id, row.scope_key) for row in rows]
+    unbegun = await unbegun_nodes(work, run, begun_ids)
+    return sorted(unbegun, key=lambda node: (node.node_id, node.scope_key))
+
+
+async def _first(work: UnitOfWork, run: StartingRun) -> Sequence[FirstNode]:
+    key = run.automation_id, run.graph_checksum
+    elsewhere = changes_start(run.start_node_id, run.options)
+    if not elsewhere and key in _known:
+        _known.move_to_end(key)
+        return _known[key]
+    plan = await _plan(work, run)
+    if plan is None:
+        return ()
+    found = tuple(first_nodes(plan, run.start_node_id, run.options))
+    if not elsewhere:
+        _known[key] = found
+        if len(_known) > KEPT:
+            _known.popitem(last=False)
+    return found
+
+
+async def _plan(work: UnitOfWork, run: StartingRun) -> Plan | None:
+    """The compiled graph of a run; None for one that was never compiled."""
+    row = await stored_plan(work, run.automation_id, run.graph_checksum)
+    return None if row is None or row.plan is None else Plan.from_json(row.plan)

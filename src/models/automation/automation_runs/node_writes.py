@@ -1,28 +1,135 @@
-"""Writing node runs, behind the gate that the caller has passed.
+"""Writing node runs behind the gate that every node passes, or putting one back.
+
+Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a node
+either started before the cancel or never does.
 
 A node has begun before the transaction that writes it, which reads what the node needs first. It
 ends when its end is written, and not when that transaction began.
 
 Every write of a node's state raises NodeWrittenError when another execution of it was faster.
+
+A statement that writes nothing means that the run is closed, or that the node was written before.
+The caller then passes the gate in a transaction to find out which.
+
+Its run is open again. What ended later than the node is open too, so that the node reads what it
+read then. The rows of our tables are otherwise as they are now.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.errors import NodeError, NodeWrittenError
-from models.automation.automation_runs.gate import NodeRow
-from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation.automation_runs.rules import (
+    ACTIVE_RUN,
+    OPEN_NODE,
+    HeldRun,
+    NodeError,
+    NodeStatus,
+    NodeWrittenError,
+    RunClosedError,
+    RunStatus,
+)
 from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.automation.automations.rules.attributes import MAX_ATTRIBUTES
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
-from runtime.database import UnitOfWork
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.statements import PreparedStatement
+from runtime.rehearsal import replace_rows
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """The stored state of a node run; `status` None means there is none yet."""
+
+    status: str | None
+    attempt: int | None
+    outcome: str | None
+    case_key: str | None
+    started_at: datetime | None = None
+    attempt_started_at: datetime | None = None
+    due_at: datetime | None = None
+
+    @property
+    def waits(self) -> bool:
+        """True when the node was parked before, by an execution that is gone or was reset."""
+        return self.status == NodeStatus.WAITING
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """The seconds a parked node waits on; None for one that time does not wake."""
+        if self.due_at is None:
+            return None
+        return max(0.0, (self.due_at - now).total_seconds())
+
+
+RUN_IS_OPEN: ColumnElement[bool] = and_(
+    automation_run.c.id == bindparam("run_id"),
+    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+)
+"""The run of the parameter `run_id` is open: the gate, for statements that hold its row shared."""
+_OWN = and_(
+    node_run.c.run_id == automation_run.c.id,
+    node_run.c.node_id == bindparam("node_id"),
+    node_run.c.scope_key == bindparam("scope_key"),
+)
+_GATE = (
+    select(
+        node_run.c.status,
+        node_run.c.attempt,
+        node_run.c.outcome,
+        node_run.c.case_key,
+        node_run.c.started_at,
+        node_run.c.attempt_started_at,
+        node_run.c.due_at,
+    )
+    .select_from(automation_run.outerjoin(node_run, _OWN))
+    .where(RUN_IS_OPEN)
+)
+_SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
+_EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))
+
+
+async def pass_gate(
+    work: UnitOfWork, run_id: Id, node_id: str, scope_key: str, *, exclusive: bool = False
+) -> NodeRow:
+    """Enter an open run, whose row stays locked until the transaction ends.
+
+    `exclusive` is for callers that go on to change the run's own status. Raises RunClosedError.
+    """
+    gate = _EXCLUSIVE if exclusive else _SHARED
+    row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
+    if row is None:
+        raise RunClosedError
+    return NodeRow(*row)
+
+
+async def hold_run(work: UnitOfWork, run_id: Id) -> HeldRun | None:
+    """A run, open or not, locked until the transaction ends."""
+    this = select(automation_run).where(automation_run.c.id == run_id)
+    return await work.first(this.with_for_update(), of=HeldRun)
+
+
+async def share_run(work: UnitOfWork, run_id: Id | ColumnElement[Id]) -> str | None:
+    """Keep a run as it is until the transaction ends; gives its status, None when it is gone."""
+    this = select(automation_run.c.status).where(automation_run.c.id == run_id)
+    status: str | None = await work.scalar(this.with_for_update(read=True))
+    return status
+
 
 ERROR_LIMIT = 2_000
 """Characters of an error that are kept; the rest would only repeat a foreign server's page."""
@@ -220,3 +327,156 @@ def _this(key: NodeKey) -> tuple[Any, ...]:
         node_run.c.node_id == key.node_id,
         node_run.c.scope_key == key.scope_key,
     )
+
+
+def _inserted(*names: str) -> PreparedStatement:
+    """A new node run with these columns, if its run is open and it has none."""
+    own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
+    values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
+    behind_gate = values.where(RUN_IS_OPEN).with_for_update(read=True, of=automation_run)
+    return PreparedStatement(
+        upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
+    )
+
+
+_ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
+_COMPLETE = _inserted(*_ENDED, "input", "started_at")
+_START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
+
+_OPEN_RUN = select(automation_run.c.id).where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")
+
+_COMPLETE_STARTED = PreparedStatement(
+    update(node_run)
+    .where(
+        node_run.c.run_id == _OPEN_RUN.c.id,
+        node_run.c.node_id == bindparam("of_node_id", type_=node_run.c.node_id.type),
+        node_run.c.scope_key == bindparam("of_scope_key", type_=node_run.c.scope_key.type),
+        node_run.c.status == func.any(literal(OPEN_NODE, ARRAY(Text))),
+    )
+    .values({name: bindparam(f"new_{name}", type_=node_run.c[name].type) for name in _ENDED})
+)
+
+
+async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -> bool:
+    """Pass the gate and write a success, for a node with no other effect than its output.
+
+    Returns False when nothing was written: the run is closed, or the node has ended before.
+    """
+    values = {
+        **identity(key),
+        "started_at": key.began_at,
+        "input": None,
+        **completion.values(),
+    }
+    return await _COMPLETE.execute(work, values) > 0
+
+
+async def start_with_gate(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
+    """Pass the gate and write the first attempt of an outside node.
+
+    Returns False when nothing was written: the run is closed, or the node has begun before.
+    """
+    values = {**identity(key), **running(work, inputs, 1), "started_at": key.began_at}
+    return await _START.execute(work, values) > 0
+
+
+async def complete_started(work: Work, key: NodeKey, completion: Completion) -> bool:
+    """Pass the gate and write the success of a node that is shown as running.
+
+    Returns False when nothing was written: the run is closed, or the node has ended before.
+    """
+    values = {f"new_{name}": value for name, value in completion.values().items()}
+    place = {"run_id": key.run_id, "of_node_id": key.node_id, "of_scope_key": key.scope_key}
+    return await _COMPLETE_STARTED.execute(work, {**place, **values}) > 0
+
+
+_node = node_run.c
+
+
+class RecordedNode(Protocol):
+    """A node of a run, in one scope, and its end as far as it has one."""
+
+    run_id: Id
+    workspace_id: Id
+    node_id: str
+    scope_key: str
+    node_kind: str
+    status: str
+    attempt: int
+    outcome: str | None
+    case_key: str | None
+    input: JsonObject | None
+    output: JsonObject | None
+    error: str | None
+    error_code: str | None
+    started_at: datetime | None
+    completed_at: datetime | None
+
+
+async def recorded_nodes(work: UnitOfWork, run_id: Id) -> Sequence[RecordedNode]:
+    """The nodes of a run in all scopes, in the order in which they began."""
+    return await work.rows(
+        select(node_run)
+        .where(_node.run_id == run_id)
+        .order_by(_node.started_at, _node.node_id, _node.scope_key),
+        of=RecordedNode,
+    )
+
+
+async def is_run(work: UnitOfWork, run_id: Id) -> bool:
+    """True when there is such a run."""
+    return (
+        await work.scalar(select(automation_run.c.id).where(automation_run.c.id == run_id))
+        is not None
+    )
+
+
+async def reopen_run(work: UnitOfWork, run_id: Id) -> None:
+    """Let nodes of a run start again."""
+    await replace_rows(
+        work,
+        automation_run,
+        automation_run.c.id == run_id,
+        status=RunStatus.RUNNING.value,
+        output=None,
+        error=None,
+        completed_at=None,
+    )
+
+
+async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[str]) -> None:
+    """Remove what is recorded of a node, and the ends of all that ended after it began.
+
+    `earlier` are the nodes that lead to it, which had ended whatever clocks say. The iterations of
+    a loop stay: they are what it has come to.
+    """
+    is_node = and_(
+        _node.run_id == node.run_id,
+        _node.node_id == node.node_id,
+        _node.scope_key == node.scope_key,
+    )
+    if node.started_at is not None:
+        own = f"{node.scope_key}/{node.node_id}:".removeprefix("/")
+        later = (
+            _node.completed_at > node.started_at,
+            _node.node_id.not_in(earlier),
+            ~_node.scope_key.startswith(own, autoescape=True),
+            ~is_node,
+        )
+        await replace_rows(
+            work,
+            node_run,
+            and_(_node.run_id == node.run_id, *later),
+            status=NodeStatus.RUNNING.value,
+            output=None,
+            completed_at=None,
+        )
+    attempt = node_run_attempt.c
+    await work.execute(
+        delete(node_run_attempt).where(
+            attempt.run_id == node.run_id,
+            attempt.node_id == node.node_id,
+            attempt.scope_key == node.scope_key,
+        )
+    )
+    await work.execute(delete(node_run).where(is_node))

@@ -1,36 +1,67 @@
-"""Reading runs. Every query names the workspace (promise I6)."""
+"""Reading runs, what holds them up, and the joins for nouns whose rows name one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_, union_all
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    ScalarSelect,
+    Select,
+    and_,
+    exists,
+    func,
+    select,
+    tuple_,
+    union_all,
+)
 
 from models.automation.automation_runs import node_queries
-from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
-from models.automation.automation_runs.first_nodes import unbegun_nodes
-from models.automation.automation_runs.rows import AcceptedRow, RunRow
-from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
-from models.automation.automation_runs.run_metadata import SCHEDULE_NOTE
-from models.automation.automation_runs.run_search import Position, search
+from models.automation.automation_runs.calls import called_run_id
+from models.automation.automation_runs.cancellation import open_tree
+from models.automation.automation_runs.execution import FAILURES, failure_run_id
+from models.automation.automation_runs.filters import (
+    NEWEST_FIRST,
+    Position,
+    RunFilter,
+    newest,
+    search,
+)
+from models.automation.automation_runs.node_queries import unbegun_nodes
+from models.automation.automation_runs.rules import (
+    ACTIVE_RUN,
+    OPEN_RUN,
+    AcceptedRow,
+    NodeStatus,
+    RunRow,
+    RunSource,
+    RunStatus,
+)
 from models.automation.automation_runs.shapes import (
+    SCHEDULE_NOTE,
     AutomationRunDetail,
     AutomationRunList,
     AutomationRunShape,
 )
-from models.automation.automation_runs.tables import IS_OPEN, AutomationRun, automation_run
-from models.automation.automation_runs.wait_metadata import waits_of_runs
-from models.automation.automation_runs.worker_waits import needs_worker_since
-from models.automation.automations.joins import AUTOMATION, open_automations
+from models.automation.automation_runs.tables import (
+    IS_OPEN,
+    AutomationRun,
+    automation_run,
+    node_run,
+)
+from models.automation.automations.queries import AUTOMATION, open_automations
+from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import MANAGERS, Actor, Level
-from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
-from models.core.pagination import Page, PageRequest
+from models.core.lifecycle.lost_workers import waiting_for_worker_since
+from models.core.pagination import Page, PageRequest, carried_rows, within_budget
+from models.core.pauses.queries import rests_of, waiting_for
+from models.sources.outbound_limits.queries import waits_of
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.families import Family
-from runtime.timestamps import wire_timestamp
+from runtime.temporal.families import Family
 
 _run = automation_run.c
 _SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
@@ -197,7 +228,7 @@ async def _list(
     else:
         fitting = newest(statement, filters, page.fetch)
         read = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
-    rows: list[AutomationRun] = carried(read)
+    rows: list[AutomationRun] = carried_rows(read)
     result = page.of(rows, lambda row: (row.created_at, row.id), cut=len(read) > len(rows))
     if result.cursor is None and last is not None:
         result = Page(result.items, page.cursor_behind(*last))
@@ -286,3 +317,132 @@ def lineage(
 def _run_fields(row: RunRow, metadata: JsonObject) -> JsonObject:
     fields = {name: getattr(row, name) for name in _SHOWN}
     return {**fields, "metadata": metadata}
+
+
+MOST_WAITING_NODES = 1_000
+"""Waiting nodes that are looked at."""
+
+_node = node_run.c
+
+
+class WaitingNode(Protocol):
+    run_id: Id
+    node_id: str
+    scope_key: str
+    node_kind: str
+    due_at: datetime | None
+    started_at: datetime | None
+
+
+FindDue = Callable[
+    [UnitOfWork, Id, Sequence[WaitingNode], datetime], Awaitable[Collection[datetime]]
+]
+"""Takes a workspace, nodes that wait, and the time at which the worker was lost. Gives the moments
+from which on it had something to do for them."""
+
+_FINDERS: list[FindDue] = []
+
+
+def find_due_waits_with(find: FindDue) -> None:
+    """Ask `find` for waits that are due; registering it again changes nothing."""
+    if find not in _FINDERS:
+        _FINDERS.append(find)
+
+
+async def needs_worker_since(work: UnitOfWork, run: AcceptedRow) -> datetime | None:
+    """The time since which an open run needs a worker that is lost; None while it needs none."""
+    lost = await waiting_for_worker_since(work, run.created_at)
+    if lost is None or run.status != RunStatus.WAITING:
+        return lost
+    due = await _due_for_worker(work, run, lost)
+    return max(lost, min(due)) if due else None
+
+
+async def _due_for_worker(
+    work: UnitOfWork, run: AcceptedRow, lost: datetime
+) -> Collection[datetime]:
+    """The moments from which on a worker could take on a waiting run, or one it waits for."""
+    tree = open_tree(run.workspace_id, [run.id]).subquery()
+    rows = await work.rows(
+        select(_run.id, _run.status, _run.created_at).where(
+            _run.workspace_id == run.workspace_id, _run.id.in_(select(tree.c.id))
+        )
+    )
+    open_ids = {row.id for row in rows}
+    nodes: Sequence[WaitingNode] = await work.rows(
+        select(
+            *(_node.run_id, _node.node_id, _node.scope_key),
+            *(_node.node_kind, _node.due_at, _node.started_at),
+        )
+        .where(
+            _node.workspace_id == run.workspace_id,
+            _node.run_id.in_(open_ids),
+            _node.status == NodeStatus.WAITING,
+        )
+        .limit(MOST_WAITING_NODES),
+        of=WaitingNode,
+    )
+    due = [row.created_at for row in rows if row.status != RunStatus.WAITING]
+    due += [node.due_at for node in nodes if node.due_at and node.due_at <= work.now]
+    due += [
+        node.started_at
+        for node in nodes
+        if node.node_kind == NodeKind.CALL_AUTOMATION
+        and node.started_at
+        and called_run_id(node.run_id, node.node_id, node.scope_key) not in open_ids
+    ]
+    for find in _FINDERS:
+        due += await find(work, run.workspace_id, nodes, lost)
+    return due
+
+
+async def waits_of_runs(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id, JsonObject]:
+    """`waitingFor` of the runs among these that rest, or of which a call waits."""
+    queued = [run.id for run in runs if run.status == RunStatus.QUEUED]
+    under_way = [run.id for run in runs if run.status in ACTIVE_RUN]
+    if not queued and not under_way:
+        return {}
+    workspace_id = runs[0].workspace_id
+    rests = await rests_of(work, workspace_id, queued)
+    return {
+        **{run_id: waiting_for(rest) for run_id, rest in rests.items()},
+        **await waits_of(work, workspace_id, under_way),
+    }
+
+
+RUN = automation_run.c
+"""The columns of runs that `run_of` joins."""
+REPLAY = automation_run.alias("replay_run").c
+"""The columns of runs beside those, which `is_replay_of` speaks of."""
+
+
+def run_of(run_id: ColumnElement[Id]) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the run that a column names: `select(…).join(*run_of(noun.c.run_id))`."""
+    # By id alone: the primary key finds one, whatever PostgreSQL believes of a workspace's runs.
+    return automation_run, RUN.id == run_id
+
+
+def failed_node_of(run_id: ColumnElement[Id]) -> Select[Any]:
+    """The node that failed last in the run that a column names, with its error and code."""
+    return (
+        select(node_run.c.node_id, node_run.c.error_code, node_run.c.error)
+        .where(node_run.c.run_id == run_id, node_run.c.status == NodeStatus.FAILED)
+        .order_by(node_run.c.completed_at.desc(), node_run.c.node_id)
+        .limit(1)
+    )
+
+
+def is_replay_of(run_id: ColumnElement[Id]) -> ColumnElement[bool]:
+    """The condition that the run in `REPLAY` retries the run that a column names."""
+    return and_(REPLAY.replay_of_run_id == run_id, REPLAY.source == RunSource.REPLAY)
+
+
+def succeeded_at(run: FromClause, node_id: str | None) -> ColumnElement[bool]:
+    """The condition that a run succeeded at a node; without one, that the run itself did."""
+    if node_id is None:
+        return run.c.status == RunStatus.SUCCEEDED
+    return exists().where(
+        node_run.c.run_id == run.c.id,
+        node_run.c.node_id == node_id,
+        node_run.c.status == NodeStatus.SUCCEEDED,
+    )

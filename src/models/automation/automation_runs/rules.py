@@ -1,10 +1,13 @@
-"""States of runs and node runs, and the moves between them (interface, States; decisions C8)."""
+"""States of runs and node runs, the moves between them, their errors, and types of their rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
+from models.core.base import Id, JsonObject
 from models.core.lifecycle.rules import Lifecycle
+from runtime.errors import PlatformError, RunError
 
 
 class RunStatus(StrEnum):
@@ -95,3 +98,203 @@ def sources_of(target: RunStatus) -> tuple[RunStatus, ...]:
 
 MAX_REPLAYS = 20
 """Runs behind a replay of replays whose outputs it can still reuse."""
+
+
+class RunStatusRow(Protocol):
+    """A run and its status."""
+
+    id: Id
+    workspace_id: Id
+    status: str
+
+
+class AcceptedRow(RunStatusRow, Protocol):
+    """A run with its status and the time it was accepted."""
+
+    created_at: datetime
+
+
+class RunRow(AcceptedRow, Protocol):
+    """The columns of a run that an answer is made of."""
+
+    automation_id: Id
+    graph_checksum: str
+    source: str
+    options: JsonObject
+
+    @property
+    def chain(self) -> Sequence[Id]: ...
+
+    parent_run_id: Id | None
+    replay_of_run_id: Id | None
+    concurrency_key: str | None
+    admitted_at: datetime | None
+
+
+class WholeRun(RunRow, Protocol):
+    """A run with what it was given and what came of it."""
+
+    automation_version_id: Id
+    started_at: datetime | None
+    completed_at: datetime | None
+    trigger_payload: JsonObject
+    output: JsonObject | None
+    error: str | None
+
+
+class RetriedRun(RunStatusRow, Protocol):
+    """The columns of a run that a retry takes over."""
+
+    automation_id: Id
+    automation_version_id: Id
+    graph_checksum: str
+    source: str
+    trigger_payload: JsonObject
+    options: JsonObject
+    attributes: dict[str, str] | None
+    start_node_id: str | None
+
+
+class HeldRun(RunRow, Protocol):
+    """A run whose row the transaction has locked."""
+
+    created_by_user_id: Id | None
+
+
+class EndedRun(RunStatusRow, Protocol):
+    """A run that has just ended: the columns `end_effects.ENDED`."""
+
+    automation_id: Id
+    source: str
+    error: str | None
+    options: JsonObject
+
+    @property
+    def chain(self) -> Sequence[Id]: ...
+
+    concurrency_key: str | None
+
+
+class ExecutedNode(Protocol):
+    """A node of a run as comparisons read it; equal digests are equal JSON values."""
+
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def scope_key(self) -> str: ...
+    @property
+    def node_kind(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def outcome(self) -> str | None: ...
+    @property
+    def case_key(self) -> str | None: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def started_at(self) -> datetime | None: ...
+    @property
+    def completed_at(self) -> datetime | None: ...
+    @property
+    def reused(self) -> bool: ...
+    @property
+    def input_digest(self) -> int | None: ...
+    @property
+    def output_digest(self) -> int | None: ...
+
+
+class RunClosedError(PlatformError):
+    """The run has ended or was cancelled: nothing of it starts and nothing more is written."""
+
+    tag = "ApiConflict"
+    code = "run_closed"
+    status = 409
+
+    def __init__(self) -> None:
+        super().__init__("The run has ended; nothing more of it is executed.")
+
+
+class NodeWrittenError(PlatformError):
+    """Another execution of a node has written it since this transaction passed the gate.
+
+    It is expected where two workers hold the same run, one of them without knowing of the other.
+    """
+
+    retryable = True
+
+    tag = "ApiConflict"
+    code = "node_written"
+    status = 409
+
+    def __init__(self) -> None:
+        super().__init__("The node was written by another execution of it.")
+
+
+class NodeError(PlatformError):
+    """A node failed for a reason its author can act on; `code` tells the classes apart.
+
+    `retryable` failures are tried again as the node's `retry` allows; `retry_after` seconds,
+    when given, is what the other side asked for. `quoted` is what it said: it follows the message
+    unless a secret was sent. `output` is what the node shows and what others read of it, as far as
+    it came.
+    """
+
+    tag = "ApiRunError"
+    status = 409
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        quoted: str = "",
+        output: JsonObject | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.quoted = quoted
+        self.output = output
+        self.failure_code = code
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class SlotsTakenError(RunError):
+    """All slots are taken, and the automation skips further runs (decisions C7)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "As many runs as the automation allows at a time are under way, and it skips what"
+            " comes meanwhile. Run it again when one has ended."
+        )
+
+
+class WaitsForItselfError(RunError):
+    """The run would wait for a slot, but the runs that wait for it hold all slots."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run would wait for ever: the runs that led to it hold the slots it needs. Raise"
+            " the automation's concurrency limit, or call it without waiting."
+        )
+
+
+class DisplacesCallerError(RunError):
+    """The run would displace a run that waits for it, and be cancelled with it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run would take the place of the run that calls it. Raise the automation's"
+            " concurrency limit, or call it without waiting."
+        )
+
+
+class ConcurrencyKeyError(RunError):
+    """The key expression of an automation cannot be evaluated on the payload."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The automation's concurrency key cannot be read: {reason}")

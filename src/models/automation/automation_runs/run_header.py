@@ -1,7 +1,8 @@
-"""The header of a run: what is known when it begins and never changes, so that it may be cached."""
+"""The header of a run, the part of a plan that it executes, and its output."""
 
+import json
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -9,23 +10,31 @@ from typing import Any, Protocol
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    FromClause,
+    ScalarSelect,
     Text,
     Uuid,
     bindparam,
     case,
+    cast,
     func,
     literal,
     select,
 )
 
-from models.automation.automation_runs.gate import RUN_IS_OPEN
+from models.automation.automation_runs.node_writes import RUN_IS_OPEN
 from models.automation.automation_runs.rules import NodeStatus, RunSource, is_test
 from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.planner import PlanState, topology_of
+from models.automation.automations.rules.planner.protocol import NodeFailed, NodeRef, NodeSucceeded
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from runtime.prepared_statement import PreparedStatement
-from runtime.timestamps import wire_timestamp
-from runtime.work import Work
+from models.core.pagination import ANSWER_BUDGET
+from runtime.clock import wire_timestamp
+from runtime.database import Work
+from runtime.postgresql.statements import PreparedStatement
 
 
 def automation_actor(
@@ -208,3 +217,180 @@ async def load_outputs(
     if node_ids is None:
         return await _ALL_OUTPUTS.rows(work, parameters)
     return await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})
+
+
+def starts_of(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[tuple[str, str]]:
+    """The nodes in scopes at which a run begins; none for a run of the whole plan.
+
+    Raises KeyError when the plan has no such node.
+    """
+    if "starts" in options:
+        return [(node_id, scope_key) for node_id, scope_key in options["starts"]]
+    if start_node_id is None:
+        return []
+    index = (options.get("scope") or {}).get("index") or 0
+    return [(start_node_id, options.get("scopeKey") or plan.scope_of(start_node_id, index))]
+
+
+def executed_plan(plan: Plan, start_node_id: str | None, options: JsonObject) -> Plan:
+    """The part of a plan that a run with these options executes (decisions D3).
+
+    Raises KeyError when the plan has no such node or scope.
+    """
+    if starts := starts_of(plan, start_node_id, options):
+        only = options.get("only")
+        plan = plan.restricted(starts, None if only is None else frozenset(only))
+    if (last := options.get("stopAtNodeId")) is not None:
+        plan = plan.until(last)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """The end of a node in an earlier run, reused as its end in this run. Only outside loops."""
+
+    node_id: str
+    succeeded: bool
+    outcome: str
+    case_key: str | None
+
+    @property
+    def event(self) -> NodeSucceeded | NodeFailed:
+        """The end as an event for the planner."""
+        ref = NodeRef(self.node_id)
+        return (
+            NodeSucceeded(ref, self.outcome, self.case_key) if self.succeeded else NodeFailed(ref)
+        )
+
+    def to_json(self) -> list[str | bool | None]:
+        """The form in which a run's options hold it."""
+        return [self.node_id, self.succeeded, self.outcome, self.case_key]
+
+
+def read_reused(options: JsonObject) -> list[Reused]:
+    """The ends that a run reuses, in the order in which they are applied."""
+    return [Reused(*row) for row in options.get("reused", ())]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstNode:
+    """A node that starts as soon as its run does."""
+
+    node_id: str
+    scope_key: str
+    kind: str
+
+
+def changes_start(start_node_id: str | None, options: JsonObject) -> bool:
+    """True when a run with these options may begin elsewhere than its plan does."""
+    return start_node_id is not None or not options.keys().isdisjoint(_CHANGE_START)
+
+
+_CHANGE_START = ("starts", "stopAtNodeId", "reused", "refusal")
+
+
+def first_nodes(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[FirstNode]:
+    """The nodes that a run of this plan starts with; none for a run that is refused."""
+    if "refusal" in options:
+        return []
+    executed = executed_plan(plan, start_node_id, options)
+    plan_state, nodes = PlanState(executed), executed.nodes_by_id()
+    for one in read_reused(options):
+        plan_state.apply(one.event)
+    return [
+        FirstNode(ref.node_id, ref.scope_key, nodes[ref.node_id].kind) for ref in plan_state.active
+    ]
+
+
+def reusable(plan: Plan, ends: Mapping[str, Reused]) -> list[Reused] | None:
+    """The ends of an earlier run that this run can reuse; None when they complete the plan.
+
+    The active nodes are then those where the earlier run failed or stopped. A failure is reused
+    only where an edge handles it. Stop nodes are never reused.
+    """
+    plan_state, topology = PlanState(plan), topology_of(plan)
+    nodes, remaining = plan.nodes_by_id(), dict(ends)
+    reused_ends: list[Reused] = []
+
+    def stands(node_id: str) -> bool:
+        end = remaining.get(node_id)
+        if end is None or nodes[node_id].kind == NodeKind.STOP:
+            return False
+        return end.succeeded or topology.handles_failure(node_id)
+
+    while plan_state.ending is None:
+        ready = [
+            ref.node_id for ref in plan_state.active if not ref.scope_key and stands(ref.node_id)
+        ]
+        if not ready:
+            return reused_ends
+        for node_id in ready:
+            reused_ends.append(remaining.pop(node_id))
+            plan_state.apply(reused_ends[-1].event)
+    return None
+
+
+def ended_nodes(rows: Mapping[str, tuple[str, str | None, str | None]]) -> dict[str, Reused]:
+    """The ends in node runs outside loops, given as status, outcome and case key by node."""
+    return {
+        node_id: Reused(node_id, status == NodeStatus.SUCCEEDED, outcome or "always", case_key)
+        for node_id, (status, outcome, case_key) in rows.items()
+        if status in {NodeStatus.SUCCEEDED, NodeStatus.FAILED}
+    }
+
+
+OUTPUT_LIMIT = ANSWER_BUDGET
+"""Bytes of node outputs in a run's output. Outputs beyond it are null there."""
+
+
+def first_response(nodes: FromClause) -> ScalarSelect[Any]:
+    """The answer of the first respond node among the rows of a run; null if none has answered."""
+    return (
+        select(nodes.c.output)
+        .where(nodes.c.node_kind == NodeKind.RESPOND.value, *_of_run(nodes))
+        .order_by(nodes.c.completed_at, nodes.c.node_id, nodes.c.scope_key)
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+def leaf_outputs(nodes: FromClause) -> ScalarSelect[Any]:
+    """The output of a run without an answer: the outputs of its succeeded leaf nodes by id.
+
+    In the order of their ends, outputs beyond the limit are null.
+    """
+    leaf = (
+        select(
+            nodes.c.node_id,
+            nodes.c.output,
+            func.sum(func.octet_length(cast(nodes.c.output, Text)))
+            .over(order_by=(nodes.c.completed_at, nodes.c.node_id))
+            .label("bytes"),
+        )
+        .where(
+            nodes.c.scope_key == "",
+            nodes.c.node_id == func.any(bindparam("leaves", type_=ARRAY(Text))),
+            *_of_run(nodes),
+        )
+        .subquery()
+    )
+    by_node = func.jsonb_object_agg(
+        leaf.c.node_id, case((leaf.c.bytes <= OUTPUT_LIMIT, leaf.c.output))
+    )
+    return select(
+        func.coalesce(by_node, literal({}, automation_run.c.output.type))
+    ).scalar_subquery()
+
+
+def _of_run(nodes: FromClause) -> tuple[ColumnElement[bool], ...]:
+    return nodes.c.run_id == bindparam("run_id"), nodes.c.status == NodeStatus.SUCCEEDED.value
+
+
+def within_limit(outputs: Mapping[str, Any]) -> JsonObject:
+    """Outputs by node, null from where they exceed the limit."""
+    left = OUTPUT_LIMIT
+    kept: JsonObject = {}
+    for node_id, output in outputs.items():
+        left -= len(json.dumps(output, ensure_ascii=False).encode())
+        kept[node_id] = output if left >= 0 else None
+    return kept

@@ -1,15 +1,83 @@
-"""Runs and node runs on the wire (interface, Automation run; decisions C8, D3)."""
+"""Runs and node runs on the wire, and their metadata.
+
+It says how they are executed, and what they wait for.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunSource, RunStatus
-from models.automation.automation_runs.run_metadata import NodeRunMetadata, RunMetadata
 from models.automation.automations.rules.attributes import Attributes
-from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
+from models.automation.automations.rules.graph.configs import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
+from models.core.openapi import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, array_of, object_of
+from models.core.pauses.shapes import WAITING_FOR
+
+_WAITING = object_of(
+    "nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT
+)
+
+_QUESTION = object_of(
+    "key label", key=TEXT, label=TEXT, kind=TEXT, required=FLAG, options=array_of(TEXT)
+)
+
+SCHEDULE_NOTE = "scheduleNote"
+"""Among the options and in the metadata of a run: why its due time differs from the expression."""
+
+RunMetadata = Annotated[
+    JsonObject,
+    WithJsonSchema(
+        object_of(
+            "temporalWorkflowId chain waiting",
+            temporalWorkflowId=TEXT,
+            failureRunId=ID,
+            operationId=ID,
+            scheduleNote=TEXT,
+            parentRunId=ID,
+            chain=array_of(ID),
+            concurrencyKey=TEXT,
+            admittedAt=MOMENT,
+            waitingForWorkerSince=MOMENT,
+            waiting=array_of(_WAITING),
+            waitingFor=WAITING_FOR,
+            progress=object_of("done total", done=COUNT, total=COUNT),
+            trimmed=FLAG,
+            temporal=TEMPORAL,
+            pageUrl=TEXT,
+        )
+    ),
+]
+"""`progress` and `trimmed` are given of a single run, and in no list."""
+
+NodeRunMetadata = Annotated[
+    JsonObject,
+    WithJsonSchema(
+        object_of(
+            "",
+            reused=FLAG,
+            errorCode=TEXT,
+            lastError=TEXT,
+            wait=object_of(
+                "",
+                eventKey=TEXT,
+                byUrl=FLAG,
+                resumeUrl=TEXT,
+                assignees=array_of(ID),
+                role=TEXT,
+                form=array_of(_QUESTION),
+                required=COUNT,
+                allowEditors=FLAG,
+                decisions=array_of(
+                    object_of("decision at", userId=ID, decision=TEXT, comment=TEXT, at=MOMENT)
+                ),
+                resolution=TEXT,
+            ),
+        )
+    ),
+]
+"""`wait` is that of a node that waits, or waited, for an event or for people."""
 
 
 class RunNow(Input):

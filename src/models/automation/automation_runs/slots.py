@@ -1,12 +1,13 @@
-"""The slots of a concurrency key: who holds one, and who gets one next (decisions C7).
+"""The slots of a concurrency key: who gets one next; and the intents that start runs.
 
 Whatever changes which runs hold slots takes the lock of the key first, and then the locks of runs,
 a calling run before those it calls. So a slot is given once. Transactions can deadlock only where
 automations call each other in a loop; PostgreSQL then aborts one of them, and it is tried again.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy import (
@@ -26,14 +27,23 @@ from sqlalchemy import (
     update,
 )
 
-from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.start_intents import append_starts
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.tables import IS_OPEN, automation_run
-from models.automation.automations.joins import GRAPH, graph_of
+from models.automation.automations.queries import (
+    AUTOMATION,
+    GRAPH,
+    VERSION,
+    automation_of,
+    graph_of,
+    version_of,
+)
 from models.core.base import Id
+from models.core.pauses import intents
 from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 BATCH = 20
 """Runs that get a slot when one run ends, after a newer version has raised the limit."""
@@ -203,3 +213,160 @@ async def busiest_keys(
         *key, admitted.label("admitted"), (func.count() - admitted).label("queued")
     ).group_by(*key)
     return await work.rows(counted.order_by(func.count().desc(), *key).limit(most), of=KeyRow)
+
+
+ADMITTED = "admitted"
+"""The signal to an execution that its run has a slot."""
+
+_AWAITED = frozenset(
+    {
+        RunSource.TEST,
+        RunSource.MANUAL,
+        RunSource.FROM_NODE,
+        RunSource.REPLAY,
+        RunSource.BUTTON,
+    }
+)
+"""The sources whose runs a person waits for."""
+
+
+class StartedVersion(Protocol):
+    """The version that a run executes, as far as Temporal is told of it."""
+
+    automation_id: Id
+    label: str
+    version: int
+
+
+def start_intent(
+    workspace_id: Id,
+    run_id: Id,
+    version: StartedVersion,
+    source: RunSource,
+    attributes: Mapping[str, str] | None,
+    *,
+    in_bulk: bool = False,
+) -> outbox.IntentArguments:
+    """The intent that starts a run of a version."""
+    return {
+        "intent": outbox.Intent.START,
+        "family": Family.AUTOMATION_RUN,
+        "workspace_id": workspace_id,
+        "subject_id": run_id,
+        "request": start_request(version, source, attributes, in_bulk=in_bulk),
+    }
+
+
+def start_request(
+    version: StartedVersion,
+    source: RunSource,
+    attributes: Mapping[str, str] | None,
+    *,
+    in_bulk: bool = False,
+) -> outbox.StartRequest:
+    """The facts of a run that Temporal gets at its start, and operators see."""
+    request: outbox.StartRequest = {
+        "summary": summary(version.label, version.version, source),
+        "resourceId": str(version.automation_id),
+        "source": source,
+        "weight": outbox.AWAITED if source in _AWAITED and not in_bulk else 1,
+    }
+    if attributes:
+        request["attributes"] = dict(attributes)
+    return request
+
+
+def summary(label: str, version: int, source: RunSource) -> str:
+    """The text operators read on the run in the Temporal UI; at most 200 bytes (ecosystem 2.3)."""
+    tail = f" · v{version} · {source}"
+    room = 200 - len(tail.encode())
+    return label.encode()[:room].decode(errors="ignore") + tail
+
+
+class _AcceptedRun(StartedVersion, Protocol):
+    id: Id
+    workspace_id: Id
+    source: str
+    attributes: Mapping[str, str] | None
+    parent_run_id: Id | None
+    status: str
+    created_at: datetime
+
+
+_ACCEPTED = PreparedStatement(
+    select(
+        _run.id,
+        _run.workspace_id,
+        _run.automation_id,
+        _run.source,
+        _run.attributes,
+        _run.parent_run_id,
+        _run.status,
+        _run.created_at,
+        AUTOMATION.label,
+        VERSION.version,
+    )
+    .select_from(automation_run)
+    .join(*automation_of(automation_run))
+    .join(*version_of(automation_run))
+    .where(_run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
+    .order_by(_run.created_at, _run.id),
+    _AcceptedRun,
+)
+
+
+async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRequest | None:
+    """`start_request` of a run accepted earlier; None when there is none of this id."""
+    for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
+        return start_request(row, RunSource(row.source), row.attributes)
+    return None
+
+
+async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
+    """Start runs that were accepted earlier and waited for a slot; under a pause they rest.
+
+    A run that another run waits for was started by that one, so it is only signalled that it has
+    its slot. The run of a schedule is started and signalled: its fire may have started it already.
+    """
+    if not run_ids:
+        return
+    for row in await _ACCEPTED.rows(work, {"run_ids": list(run_ids)}):
+        source = RunSource(row.source)
+        if row.parent_run_id is None:
+            intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
+            await _append(work, row, intent)
+        if row.parent_run_id is not None or source is RunSource.SCHEDULE:
+            await _append(work, row, admitted_intent(row.workspace_id, row.id))
+
+
+async def _append(work: UnitOfWork, row: _AcceptedRun, intent: outbox.IntentArguments) -> None:
+    """Append an intent, or let it rest; that of a run which has ended tells its execution so."""
+    pausable_ids = [row.automation_id, row.workspace_id]
+    if row.status != RunStatus.QUEUED:
+        pausable_ids = []
+    await intents.append_intent(work, pausable_ids, row.created_at, **intent)
+
+
+async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
+    """Start a run anew that has begun before, whoever waits for it; see `StartRequest`."""
+    for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
+        source = RunSource(row.source)
+        intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
+        request = start_request(row, source, row.attributes)
+        intent["request"] = {**request, "restarts": restarts}
+        await outbox.append(work, **intent)
+
+
+def admitted_intent(workspace_id: Id, run_id: Id) -> outbox.IntentArguments:
+    """The signal to the execution of a run that it may begin."""
+    return {
+        "intent": outbox.Intent.SIGNAL,
+        "family": Family.AUTOMATION_RUN,
+        "workspace_id": workspace_id,
+        "subject_id": run_id,
+        "request": {
+            "workflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
+            "signal": ADMITTED,
+            "arguments": [],
+        },
+    }

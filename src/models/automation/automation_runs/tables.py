@@ -1,15 +1,30 @@
-"""Tables of automation runs, node runs and their earlier attempts."""
+"""Tables of automation runs and node runs, as durable work, and their retention."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstraint, Uuid, text
+from sqlalchemy import (
+    ARRAY,
+    ForeignKeyConstraint,
+    Index,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    select,
+    text,
+    true,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN
+from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RUN_LIFECYCLE
 from models.core.base import Id
-from runtime.schema import Timestamp, listed, partial_index, same_workspace, table_of
+from models.core.lifecycle.commands import WorkTable
+from models.core.purging import MAX_HEADS, MAX_ROWS, purge
+from models.people.workspaces import every_workspace
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, listed, partial_index, same_workspace, table_of
+from runtime.temporal.families import Family
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
 """The order of the runs of a concurrency key."""
@@ -192,3 +207,32 @@ automation_run = table_of(AutomationRun)
 node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
 suspended_execution = table_of(SuspendedExecution)
+
+AUTOMATION_RUNS = WorkTable(automation_run, RUN_LIFECYCLE, family=Family.AUTOMATION_RUN)
+
+_run = automation_run.c
+
+
+async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Delete runs that ended before a moment, with their node runs. Versions stay.
+
+    Returns how many rows were deleted, at most `limit`; to be called until it is 0.
+    """
+    workspace = every_workspace()
+    runs = (
+        select(_run.id)
+        .where(
+            _run.workspace_id == workspace.c.id,
+            # A run is accepted before it ends: of each workspace only the oldest runs are read.
+            _run.created_at < before,
+            _run.completed_at < before,
+            _run.status.not_in(OPEN_RUN),
+        )
+        .order_by(_run.created_at)
+        .limit(MAX_HEADS)
+        .correlate(workspace)
+        .lateral("ended")
+    )
+    first = select(runs.c.id).select_from(workspace.join(runs, true())).limit(MAX_HEADS)
+    old = select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
+    return await purge(work, automation_run, old, limit)

@@ -1,18 +1,30 @@
-"""Commands on automations: label and `enabled` change directly, graph and trigger through a draft
-(C9, C17)."""
+"""Commands on automations; their subscriptions, webhook secrets and place follow.
 
+Whatever changes a trigger, publishes, enables, trashes or restores an automation calls `subscribe`
+in the same transaction.
+"""
+
+import base64
 import secrets
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
-from sqlalchemy import insert, update
+from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, delete, func, insert, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automations import graphs, schedules, versions
+from models.automation.automations import graphs, runnable_versions, schedules, versions
+from models.automation.automations.graphs import check_named
 from models.automation.automations.queries import detail, summary
-from models.automation.automations.references import check_named
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
-from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.automations.rules.triggers.kinds import (
+    TriggerKind,
+    includes_system_changes,
+    subject_of,
+    subscribes,
+)
+from models.automation.automations.schedules import announce
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationValidation,
@@ -21,17 +33,16 @@ from models.automation.automations.shapes import (
     UpdateAutomation,
     ValidateAutomation,
 )
-from models.automation.automations.subscriptions import subscribe
-from models.automation.automations.tables import automation
-from models.automation.automations.versions import Content, LockedAutomation
-from models.automation.automations.webhook_secrets import sealed_webhook_secret
+from models.automation.automations.tables import automation, webhook_secret_place
+from models.automation.automations.versions import Content, LockedAutomation, lock
 from models.content.items.commands import create_item_for, rename_item, trash_item
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.credentials import restored
+from models.core.http_requests import restored
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -224,3 +235,109 @@ def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
     return parse_trigger_config({"kind": kind.value, **given} if kind is not None else given)
+
+
+_TABLE = automation_subscription
+
+
+async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
+    """Make the subscription of an automation what its live version's trigger says, or delete it.
+
+    An automation that still subscribes to the same keeps its position: it misses no event that
+    waits.
+    """
+    version = await runnable_versions.live(work, workspace_id, automation_id)
+    if version is None or not subscribes(version.trigger_config):
+        await work.execute(
+            delete(_TABLE).where(
+                _TABLE.c.workspace_id == workspace_id, _TABLE.c.automation_id == automation_id
+            )
+        )
+        return
+    config = version.trigger_config
+    dated = config["kind"] == TriggerKind.RECORD_DATE_REACHED
+    new = upsert(_TABLE).values(
+        automation_id=automation_id,
+        workspace_id=workspace_id,
+        kind=config["kind"],
+        subject_id=subject_of(config),
+        include_system=includes_system_changes(config),
+        after_event=_next_event_number(),
+        polled_until=work.now if dated else None,
+        next_poll_at=work.now if dated else None,
+    )
+    same = and_(
+        _TABLE.c.kind == new.excluded.kind,
+        _TABLE.c.subject_id.is_not_distinct_from(new.excluded.subject_id),
+    )
+    positions = {
+        name: case((same, _TABLE.c[name]), else_=new.excluded[name])
+        for name in ("after_event", "polled_until")
+    }
+    taken = {name: new.excluded[name] for name in ("kind", "subject_id", "include_system")}
+    await work.execute(
+        new.on_conflict_do_update(
+            index_elements=["automation_id"],
+            set_={**taken, **positions, "next_poll_at": new.excluded.next_poll_at},
+        )
+    )
+    if dated:
+        work.notify_workers = True
+
+
+async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iterable[Id]) -> None:
+    """`subscribe` for several automations, such as those below an item that is trashed."""
+    for automation_id in sorted(automation_ids):
+        await subscribe(work, workspace_id, automation_id)
+
+
+def _next_event_number() -> ColumnElement[int]:
+    """A number above every event there is, and below every one still to come.
+
+    Numbers come from a sequence: an event that is emitted after this commits has a higher one.
+    """
+    sequence = func.pg_get_serial_sequence(trigger_event.name, "id")
+    return cast(func.nextval(sequence), BigInteger)
+
+
+OVERLAP = timedelta(hours=24)
+"""The time for which the previous secret is valid after a rotation (decisions C7)."""
+
+
+def sealed_webhook_secret(keys: KeyRing, automation_id: Id) -> bytes:
+    """A new secret, sealed: `whsec_` and 32 random bytes in base64 (Standard Webhooks)."""
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+    return keys.seal(secret.encode(), webhook_secret_place(automation_id))
+
+
+async def rotate_webhook_secret(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
+) -> None:
+    """Give the webhook a new secret. The previous one is valid for `OVERLAP`, older ones are not.
+
+    Raises NotFoundError.
+    """
+    owner = await lock(work, actor, automation_id)
+    await work.execute(
+        update(automation)
+        .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id)
+        .values(
+            sealed_previous_webhook_secret=automation.c.sealed_webhook_secret,
+            previous_webhook_secret_until=work.now + OVERLAP,
+            sealed_webhook_secret=sealed_webhook_secret(keys, automation_id),
+            updated_at=owner.changed_at(work.now),
+        )
+    )
+
+
+async def automations_placed(
+    work: UnitOfWork, workspace_id: Id, automation_ids: Sequence[Id]
+) -> None:
+    """Update schedules and subscriptions after items were trashed, archived or restored."""
+    await announce(work, automation.c.id.in_(automation_ids))
+    await subscribe_all(work, workspace_id, automation_ids)
+
+
+async def automations_closed(work: UnitOfWork, workspace_id: Id) -> None:
+    """Stop the schedules of a deleted workspace."""
+    await announce(work, automation.c.workspace_id == workspace_id)

@@ -1,37 +1,43 @@
-"""Export and import of an automation as a JSON document.
+"""Export and import of automations: one as a JSON document, all of them in a bundle.
 
 A document holds the content of one version, without secrets or runs; credentials are hidden.
 References keep their ids; who imports it maps them to ids of the new workspace.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
-from sqlalchemy import or_, select
+from pydantic import ValidationError as ShapeError
+from sqlalchemy import Select, or_, select
 
-from models.automation.automations import versions
-from models.automation.automations.commands import create_automation
+from models.automation.automations import graphs, versions
+from models.automation.automations.commands import create_automation, sealed_webhook_secret
 from models.automation.automations.queries import summary
 from models.automation.automations.rules.graph.compiler import referenced_ids
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.rules.language.bindings import written
+from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.shapes import (
     AutomationDetail,
     CreateAutomation,
     GraphJson,
     TriggerConfigJson,
+    VersionStatus,
 )
+from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.automations.versions import Content
-from models.content.items.joins import ITEM, live_items
+from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
-from models.core.credentials import hidden
-from models.core.inputs import read_part, within
+from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
+from models.core.http_requests import hidden
+from models.core.problems import problems_within, read_part, sentence
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError
+from runtime.errors import ConflictError, ValidationError
 
 FORMAT = "workspace-automation"
 
@@ -121,7 +127,7 @@ async def import_automation(
         values["parentItemId"] = str(body.parent_item_id)
     if body.key is not None:
         values["key"] = body.key
-    with within("document"):
+    with problems_within("document"):
         return await create_automation(work, actor, keys, read_part(CreateAutomation, values, ""))
 
 
@@ -150,3 +156,126 @@ async def _named(work: UnitOfWork, actor: Actor, content: Content) -> list[Named
         NamedThing(id=row.id if row.id in ids else row.target_id, kind=row.kind, label=row.title)
         for row in rows
     ]
+
+
+_BUNDLE_FILE = "automations.ndjson"
+
+_WEBHOOK = "is a secret of the source's webhook"
+_SCHEDULE = "follows from the schedule"
+
+
+def _automations(workspace_id: Id) -> Select[Any]:
+    return (
+        select(automation)
+        .join(*live_item_of(automation))
+        .where(automation.c.workspace_id == workspace_id)
+    )
+
+
+def _versions(workspace_id: Id) -> Select[Any]:
+    """Versions with what they do."""
+    version = automation_version.c
+    return select(
+        *(one for one in version if one.name != "checksum"),
+        automation_graph.c.trigger_config,
+        automation_graph.c.graph,
+    ).where(
+        version.workspace_id == workspace_id,
+        automation_graph.c.automation_id == version.automation_id,
+        automation_graph.c.checksum == version.checksum,
+        version.automation_id.in_(_automations(workspace_id).with_only_columns(automation.c.id)),
+    )
+
+
+async def _with_webhook(
+    _work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]
+) -> Sequence[Row]:
+    """The rows, each with a webhook of its own."""
+    return [
+        {
+            **row,
+            "webhook_token": secrets.token_hex(16),
+            "sealed_webhook_secret": _bytea(sealed_webhook_secret(target.keys, Id(row["id"]))),
+        }
+        for row in rows
+    ]
+
+
+def _bytea(value: bytes) -> str:
+    return f"\\x{value.hex()}"
+
+
+def _bundle_problem(row: Row) -> str | None:
+    if row["status"] not in set(VersionStatus):
+        return "the status of a version is none"
+    try:
+        Graph.model_validate(row["graph"])
+        parse_trigger_config(row["triggerConfig"])
+    except ShapeError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"graph.{'.'.join(map(str, first['loc']))}: {sentence(first)}"
+    except ValidationError as error:
+        return error.message
+    return None
+
+
+def _redacted(row: Row) -> Row:
+    return {**row, "graph": hidden(row["graph"], written)}
+
+
+async def _with_graph(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
+    """Store what versions do, which names what is in the target now."""
+    stored_rows = []
+    for row in rows:
+        owner = Id(row["automation_id"])
+        graph = Graph.model_validate(row["graph"])
+        config = parse_trigger_config(row["trigger_config"])
+        compilation = await graphs.compile_in(work, target.workspace_id, owner, config, graph)
+        checksum = await graphs.store(work, target.workspace_id, owner, config, graph, compilation)
+        stored_rows.append({**row, "checksum": checksum, "trigger": config["kind"]})
+    return stored_rows
+
+
+AUTOMATIONS = BundleKind(
+    name="automation",
+    stage=Stage.AUTOMATIONS,
+    file=_BUNDLE_FILE,
+    table=automation,
+    rows=_automations,
+    references={
+        "item_id": "item",
+        "draft_version_id": "automation_version",
+        "published_version_id": "automation_version",
+    },
+    left_out={
+        "webhook_token": _WEBHOOK,
+        "sealed_webhook_secret": _WEBHOOK,
+        "sealed_previous_webhook_secret": _WEBHOOK,
+        "previous_webhook_secret_until": _WEBHOOK,
+        "canary": "is an experiment of the platform, which stays behind",
+        "next_run_at": _SCHEDULE,
+        "skipped_fires": _SCHEDULE,
+        "missed_fires": _SCHEDULE,
+    },
+    # What the source still does must not be done twice.
+    imported_as={"enabled": False},
+    unique_key=True,
+    prepare=_with_webhook,
+)
+
+VERSIONS = BundleKind(
+    name="automation_version",
+    stage=Stage.AUTOMATIONS,
+    file=_BUNDLE_FILE,
+    table=automation_version,
+    rows=_versions,
+    references={
+        "automation_id": "automation",
+        "created_by_user_id": USER,
+        "restored_from_version_id": "automation_version",
+    },
+    contents=("trigger_config", "graph"),
+    redact=_redacted,
+    check=_bundle_problem,
+    store=_with_graph,
+)

@@ -1,6 +1,9 @@
-"""Reading automations and versions. Every query names the workspace (promise I6)."""
+"""Reading automations and versions, and the joins for nouns whose rows run one of them.
 
-from collections.abc import Collection
+It says so through `find_last_run_with`; `models.registrations` lists it.
+"""
+
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -15,13 +18,11 @@ from sqlalchemy import (
 )
 
 from models.automation.automations.graphs import compile_in
-from models.automation.automations.last_runs import last_triggered_at
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
-from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationList,
@@ -35,23 +36,41 @@ from models.automation.automations.tables import (
     automation,
     automation_graph,
     automation_version,
+    webhook_secret_place,
 )
 from models.content.items.joins import live_item_of
-from models.content.items.queries import closed_items, placement_of
+from models.content.items.queries import closed_items, placed, placement_of
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
-from models.core.credentials import hidden
+from models.core.http_requests import hidden
 from models.core.pagination import PageRequest
-from models.core.schedules.clock_changes import schedule_notes
+from models.core.schedules.timetables import schedule_notes
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+
+FindLastRun = Callable[[ColumnElement[Any]], ColumnElement[Any]]
+"""Takes the column of an automation's id; gives the time at which it was last triggered."""
+
+_FIND: list[FindLastRun] = []
+
+
+def find_last_run_with(find: FindLastRun) -> None:
+    """Ask `find` for last runs; registering it again changes nothing."""
+    if find not in _FIND:
+        _FIND.append(find)
+
+
+def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column of the time at which an automation was last triggered; tests do not count."""
+    (find,) = _FIND
+    return find(automation_id)
+
 
 published = automation_version.alias("published")
 current = automation_version.alias("current")
 
 _GRAPH: TypeAdapter[Graph] = TypeAdapter(Graph)
-
 
 visible = placement_of(automation)
 """The placement of an automation: `await visible(work, workspace_ids, automation_id, user_id)`."""
@@ -272,3 +291,41 @@ def _summaries(workspace_id: Id) -> Select[Any]:
         .outerjoin(published, published.c.id == automation.c.published_version_id)
         .where(automation.c.workspace_id == workspace_id)
     )
+
+
+AUTOMATION = automation.c
+VERSION = automation_version.c
+GRAPH = automation_graph.c
+"""The columns of what the joins below add; `runnable_versions.LIVE` has all three."""
+
+
+def automation_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the automation of a run: `select(…).join(*automation_of(run))`."""
+    return automation, automation.c.id == run.c.automation_id
+
+
+def version_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the version of a run."""
+    return automation_version, automation_version.c.id == run.c.automation_version_id
+
+
+def graph_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the graph that a run executes."""
+    executed = and_(
+        automation_graph.c.automation_id == run.c.automation_id,
+        automation_graph.c.checksum == run.c.graph_checksum,
+    )
+    return automation_graph, executed
+
+
+def open_automations(actor: Actor, level: Level) -> Select[Any]:
+    """The ids of the automations on which the actor has this level."""
+    return select(automation.c.id).where(
+        automation.c.workspace_id == actor.workspace_id,
+        automation.c.item_id.not_in(select(closed_items(actor, level).c.id)),
+    )
+
+
+def placed_automations() -> Select[Any]:
+    """The start of a `PlacementOf`, for what belongs to an automation."""
+    return placed(automation)

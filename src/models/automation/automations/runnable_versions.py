@@ -1,11 +1,12 @@
-"""The version that a run executes, and whether it can be run (interface, States; decisions D3).
+"""The version that a run executes, whether it can be run, and the canary beside it.
 
 Whatever accepts a run finds the version here first: commands, triggers, calls, webhooks.
 """
 
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, bindparam, func, null, select, update
 
 from models.automation.automations import graphs
 from models.automation.automations.queries import read_graph
@@ -15,10 +16,10 @@ from models.automation.automations.versions import foreign_version, issues_error
 from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.people.workspaces.queries import live_workspace_of
+from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, RunError
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
 
 UNPUBLISHED = "The automation has no published version. Publish its draft, then run it."
 DISABLED = "The automation is disabled. Enable it, then run it."
@@ -227,3 +228,70 @@ async def compiled(
         raise issues_error(compilation)
     await graphs.keep_plan(work, automation_id, version.checksum, compilation)
     return compilation.plan, content
+
+
+class Release(Protocol):
+    """The published version of an automation, and its canary."""
+
+    id: Id
+    published_version_id: Id | None
+    canary: JsonObject | None
+
+
+async def release_of(work: UnitOfWork, actor: Actor, automation_id: Id) -> Release:
+    """The release of an automation. Raises NotFoundError."""
+    row = await work.first(
+        select(automation.c.id, automation.c.published_version_id, automation.c.canary).where(
+            automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id
+        ),
+        of=Release,
+    )
+    if row is None:
+        raise NotFoundError("automation")
+    return row
+
+
+async def version_numbers(
+    work: UnitOfWork, automation_id: Id, version_ids: Collection[Id]
+) -> Mapping[Id, int]:
+    """The numbers of versions of an automation, by their ids."""
+    rows = await work.rows(
+        select(automation_version.c.id, automation_version.c.version).where(
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.id.in_(version_ids),
+        )
+    )
+    return {row.id: row.version for row in rows}
+
+
+async def is_automation(work: UnitOfWork, automation_id: Id) -> bool:
+    """True when there is an automation of this id, in any workspace."""
+    this = select(automation.c.id).where(automation.c.id == automation_id)
+    return await work.scalar(this) is not None
+
+
+async def published_among(
+    work: UnitOfWork, automation_id: Id, version_ids: Collection[Id]
+) -> set[Id]:
+    """The versions among these that were published at some time."""
+    rows = await work.rows(
+        select(automation_version.c.id).where(
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.published_at.is_not(None),
+            automation_version.c.id.in_(version_ids),
+        )
+    )
+    return {row.id for row in rows}
+
+
+async def set_canary(work: UnitOfWork, automation_id: Id, canary: JsonObject) -> None:
+    """Have runs of an automation try versions."""
+    this = update(automation).where(automation.c.id == automation_id)
+    await work.execute(this.values(canary=canary))
+
+
+async def remove_canary(work: UnitOfWork, experiment_id: Id) -> None:
+    """Let no run try the versions of an experiment any more."""
+    theirs = automation.c.canary["experimentId"].as_string() == str(experiment_id)
+    gone = update(automation).where(automation.c.canary.is_not(None), theirs)
+    await work.execute(gone.values(canary=null()))

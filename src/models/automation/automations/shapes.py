@@ -9,9 +9,9 @@ from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape, example
-from models.core.documented import documented_as
-from models.core.moments import InputMoment
-from models.core.schedules.shapes import PassedOver
+from models.core.openapi import documented_as
+from models.core.schedules.timetables import PassedOver
+from models.core.values import InputMoment
 
 TriggerConfigJson = Annotated[JsonObject, documented_as("TriggerConfig")]
 GraphJson = Annotated[JsonObject, documented_as("Graph")]

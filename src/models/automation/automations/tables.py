@@ -7,10 +7,14 @@ from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstrain
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.core.base import Id
-from runtime.schema import Timestamp, partial_index, same_workspace, table_of
-from runtime.sealed_columns import sealed
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
+
+
+def webhook_secret_place(automation_id: Id) -> str:
+    """The place that a sealed webhook secret is bound to."""
+    return f"automation|{automation_id}|sealed_webhook_secret"
 
 
 class Automation(SQLModel, table=True):

@@ -17,8 +17,7 @@ from models.automation.automations.schedules import require_future
 from models.automation.automations.shapes import VersionStatus
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import live_item_of
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, level_on
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError

@@ -1,13 +1,16 @@
-"""Closing incidents: by a person, or by themselves once it goes well again."""
+"""Closing incidents, by a person or by recovery, and announcing each change of one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, exists, func, or_, select, update
 
-from models.automation.automation_runs.joins import REPLAY, RUN, is_replay_of, succeeded_at
+from models.automation.automation_runs.queries import REPLAY, RUN, is_replay_of, succeeded_at
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automations.queries import AUTOMATION, VERSION, automation_of
 from models.automation.incidents.rules import (
     ENOUGH_SUCCESSES,
     CloseReason,
@@ -15,10 +18,13 @@ from models.automation.incidents.rules import (
     has_recovered,
 )
 from models.automation.incidents.tables import Incident, incident, incident_run
-from models.automation.incidents.telling import closing_notice, tell
 from models.automation.run_operations.rules import MAX_IDS
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, notify
+from models.messages.workspace_events.log import append_event
+from models.messages.workspace_events.rules import EventType
 from runtime.database import UnitOfWork
 
 MOST_CHECKED = 50
@@ -67,7 +73,7 @@ async def close(
     )
     key = f"{row.openings}/{IncidentChange.CLOSED}"
     change = IncidentChange.CLOSED
-    await tell(work, row.id, change, closing_notice(reason), key=key, actor=actor)
+    await announce(work, row.id, change, closing_notice(reason), key=key, actor=actor)
 
 
 def unresolved(incident_id: Id, since: ColumnElement[bool], most: int) -> Select[Any]:
@@ -139,3 +145,118 @@ async def _note_checks(work: UnitOfWork, incident_ids: Sequence[Id]) -> None:
         await work.execute(
             update(incident).where(_incident.id.in_(incident_ids)).values(checked_at=work.now)
         )
+
+
+_EVENTS = {
+    IncidentChange.OPENED: EventType.INCIDENT_OPENED,
+    IncidentChange.GREW: EventType.INCIDENT_GREW,
+    IncidentChange.CLOSED: EventType.INCIDENT_CLOSED,
+}
+_CLOSED_BY = {
+    CloseReason.PERSON: "Somebody closed the incident.",
+    CloseReason.RETRIED: "All its failed runs were retried, and succeeded.",
+    CloseReason.RECOVERED: "Runs have succeeded at the same node since.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a notice, which follow the name of the automation, and more of them."""
+
+    verb: str
+    body: str
+
+
+class _AnnouncedIncident(Protocol):
+    workspace_id: Id
+    automation_id: Id
+    node_id: str | None
+    error_code: str | None
+    runs: int
+    openings: int
+    last_run_id: Id
+    muted: bool
+    assignee_user_id: Id | None
+    label: str
+    item_id: Id
+    author_id: Id | None
+
+
+def failure_notice(change: IncidentChange, runs: int, error: str) -> Wording:
+    """The words about failures that opened an incident, or made it grow."""
+    if change is IncidentChange.OPENED and runs == 1:
+        return Wording("failed", error)
+    return Wording(f"failed {runs:,} times", error)
+
+
+def closing_notice(reason: CloseReason) -> Wording:
+    """The words about an incident that is closed."""
+    return Wording("no longer fails", _CLOSED_BY[reason])
+
+
+async def announce(
+    work: UnitOfWork,
+    incident_id: Id,
+    change: IncidentChange,
+    words: Wording,
+    *,
+    run_id: Id | None = None,
+    key: str,
+    actor: Actor | None = None,
+) -> None:
+    """Log a change, and notify its assignee and who made the version that failed last.
+
+    Nobody is notified of a muted incident, nor of what they did. `key` names the change of this
+    incident.
+    """
+    row = await _announced(work, incident_id)
+    doer = actor or automation_actor(row.workspace_id, row.automation_id)
+    data = {
+        "incidentId": str(incident_id),
+        "automationId": str(row.automation_id),
+        "runs": row.runs,
+        **({} if row.node_id is None else {"nodeId": row.node_id}),
+        **({} if row.error_code is None else {"errorCode": row.error_code}),
+    }
+    await append_event(
+        work, doer.principal, row.workspace_id, _EVENTS[change], data, item_id=row.item_id
+    )
+    if row.muted:
+        return
+    notice = Notice(
+        kind=NotificationKind.AUTOMATION_FAILED,
+        title=f"“{row.label}” {words.verb}",
+        body=words.body,
+        item_id=row.item_id,
+        run_id=run_id or row.last_run_id,
+        data={
+            "automationId": str(row.automation_id),
+            "runId": str(run_id or row.last_run_id),
+            "incidentId": str(incident_id),
+            "change": change.value,
+        },
+        key=f"incident/{incident_id}/{key}",
+    )
+    await notify(work, row.workspace_id, _people(row, actor), notice)
+
+
+def _people(row: _AnnouncedIncident, actor: Actor | None) -> Collection[Id]:
+    people = {one for one in (row.author_id, row.assignee_user_id) if one is not None}
+    return people - (set() if actor is None else {actor.user_id})
+
+
+async def _announced(work: UnitOfWork, incident_id: Id) -> _AnnouncedIncident:
+    row = await work.first(
+        select(
+            incident,
+            AUTOMATION.label,
+            AUTOMATION.item_id,
+            VERSION.created_by_user_id.label("author_id"),
+        )
+        .join(*automation_of(incident))
+        .outerjoin(VERSION.id.table, VERSION.id == _incident.last_version_id)
+        .where(_incident.id == incident_id),
+        of=_AnnouncedIncident,
+    )
+    assert row is not None, "the transaction holds the incident, which refers to its automation"
+    return row

@@ -6,24 +6,28 @@ from typing import Any
 from sqlalchemy import update
 
 from models.automation.incidents.closing import close, of_opening, unresolved
-from models.automation.incidents.errors import NothingToRetryError
-from models.automation.incidents.queries import load
+from models.automation.incidents.queries import RetryIncident, UpdateIncident, load
 from models.automation.incidents.rules import CloseReason
-from models.automation.incidents.shapes import RetryIncident, UpdateIncident
 from models.automation.incidents.tables import incident
-from models.automation.run_operations.commands import accept_operation
-from models.automation.run_operations.previews import preview
-from models.automation.run_operations.rules import MAX_IDS, OperationAction
-from models.automation.run_operations.shapes import (
+from models.automation.run_operations.commands import accept_operation, preview_operation
+from models.automation.run_operations.queries import (
     BulkRetry,
     CreateRunOperation,
     RunOperationPreview,
 )
+from models.automation.run_operations.rules import MAX_IDS, OperationAction
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.people.members.queries import strangers
+from models.people.members import strangers
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
+from runtime.errors import ConflictError, NotFoundError
+
+
+class NothingToRetryError(ConflictError):
+    """Every run of the incident was retried with success, or is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("No run of the incident is left to retry.")
 
 
 async def update_incident(
@@ -73,7 +77,7 @@ async def preview_retry(
 ) -> RunOperationPreview:
     """The preview of a retry. Raises NotFoundError and NothingToRetryError."""
     operation = await _retry_of(work, actor, incident_id, body)
-    return await preview(work, actor, operation, **bounds)
+    return await preview_operation(work, actor, operation, **bounds)
 
 
 async def retry_incident(

@@ -1,18 +1,34 @@
-"""Grouping failed runs into incidents, behind the runs."""
+"""Grouping failed runs into incidents, behind the runs, with the records they were about.
+
+They are remembered as runs are grouped: an incident of 100,000 runs is read like any other.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Uuid, any_, delete, exists, func, literal, select, tuple_, update
+from sqlalchemy import (
+    ARRAY,
+    Uuid,
+    and_,
+    any_,
+    delete,
+    exists,
+    func,
+    literal,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.joins import RUN, failed_node_of
+from models.automation.automation_runs.history import touched_records
+from models.automation.automation_runs.queries import RUN, failed_node_of
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.touched_records import touched_records
-from models.automation.incidents.records import keep_records
+from models.automation.incidents.closing import announce, failure_notice
+from models.automation.incidents.queries import IncidentRecordList, IncidentRecordShape
 from models.automation.incidents.rules import (
     Course,
     IncidentChange,
@@ -24,15 +40,20 @@ from models.automation.incidents.rules import (
 from models.automation.incidents.tables import (
     Incident,
     incident,
+    incident_record,
     incident_run,
     incident_version,
     ungrouped_failure,
 )
-from models.automation.incidents.telling import failure_notice, tell
+from models.content.items.queries import sees_items
+from models.core.access.rules import Actor
 from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.data.fields.rows import DATABASE, live_database_of
+from models.data.records.queries import RECORD, this_record
 from runtime.database import UnitOfWork
-from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.ids import new_id
+from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 MOST_AT_ONCE = 500
 FAILURES_DUE = exists(select(ungrouped_failure.c.run_id))
@@ -184,7 +205,7 @@ async def _add(work: UnitOfWork, row: Incident, failures: Sequence[_Failure]) ->
         size = 10 ** magnitude(course.runs_now) if change is IncidentChange.GREW else 0
         notice = failure_notice(change, course.runs_now, shown.error or "")
         key = f"{course.openings}/{change}/{size}"
-        await tell(work, row.id, change, notice, run_id=shown.id, key=key)
+        await announce(work, row.id, change, notice, run_id=shown.id, key=key)
 
 
 async def _keep_runs(work: UnitOfWork, row: Incident, runs: Sequence[_FailureRow]) -> None:
@@ -204,3 +225,85 @@ async def _keep_runs(work: UnitOfWork, row: Incident, runs: Sequence[_FailureRow
         for version_id, number in counts.items()
     ]
     await work.execute(statement, versions)
+
+
+_record = incident_record.c
+
+
+class FailedRun(Protocol):
+    """A failed run, and when it failed."""
+
+    id: Id
+    completed_at: datetime
+
+
+class _NamedRecord(Protocol):
+    record_id: Id
+    database_id: Id
+    database_label: str
+    title: str
+    runs: int
+    last_failed_at: datetime
+    last_run_id: Id
+
+
+async def keep_records(
+    work: UnitOfWork,
+    row: Incident,
+    runs: Iterable[FailedRun],
+    touched: Mapping[Id, Sequence[Id]],
+) -> None:
+    """Write down the records of runs, the oldest first, that are added to a locked incident."""
+    rows: dict[Id, dict[str, object]] = {}
+    counts: dict[Id, int] = {}
+    for run in runs:
+        for record_id in touched.get(run.id, ()):
+            counts[record_id] = counts.get(record_id, 0) + 1
+            rows[record_id] = {"last_failed_at": run.completed_at, "last_run_id": run.id}
+    if not rows:
+        return
+    own = {"incident_id": row.id, "workspace_id": row.workspace_id}
+    statement = upsert(incident_record)
+    later = statement.excluded
+    await work.execute(
+        statement.on_conflict_do_update(
+            index_elements=["incident_id", "record_id"],
+            set_={
+                "runs": _record.runs + later.runs,
+                "last_failed_at": func.greatest(_record.last_failed_at, later.last_failed_at),
+                "last_run_id": later.last_run_id,
+            },
+        ),
+        [
+            {**own, **one, "record_id": record_id, "runs": counts[record_id]}
+            for record_id, one in rows.items()
+        ],
+    )
+
+
+async def list_incident_records(
+    work: UnitOfWork, actor: Actor, incident_id: Id, page: PageRequest
+) -> IncidentRecordList:
+    """The records of an incident that the actor sees, the one that a run failed with last first."""
+    statement = (
+        select(
+            incident_record,
+            RECORD.database_id,
+            RECORD.title,
+            DATABASE.label.label("database_label"),
+        )
+        .join(RECORD.id.table, and_(*this_record(_record.workspace_id, _record.record_id)))
+        .join(*live_database_of(RECORD.id.table))
+        .where(
+            _record.workspace_id == actor.workspace_id,
+            _record.incident_id == incident_id,
+            sees_items(actor, DATABASE.item_id),
+        )
+    )
+    rows = await page.descending(
+        work, statement, _record.last_failed_at, _record.record_id, of=_NamedRecord
+    )
+    return IncidentRecordList(
+        records=[IncidentRecordShape.model_validate(row) for row in rows.items],
+        cursor=rows.cursor,
+    )

@@ -1,4 +1,4 @@
-"""Tables of incidents, of what is part of them, and of failures not yet grouped."""
+"""Tables of incidents, of what is part of them, of failures not yet grouped; retention."""
 
 from datetime import datetime
 
@@ -8,13 +8,24 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     UniqueConstraint,
+    delete,
+    select,
     text,
 )
 from sqlmodel import Field, SQLModel
 
 from models.automation.incidents.rules import CloseReason
 from models.core.base import Id
-from runtime.schema import BELONGS_TO, Timestamp, one_of, partial_index, same_workspace, table_of
+from models.core.purging import MAX_ROWS, purge
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import (
+    BELONGS_TO,
+    Timestamp,
+    one_of,
+    partial_index,
+    same_workspace,
+    table_of,
+)
 
 _IS_OPEN = text("closed_at IS NULL")
 _OF_INCIDENT = (["workspace_id", "incident_id"], ["incident.workspace_id", "incident.id"])
@@ -135,3 +146,22 @@ incident = table_of(Incident)
 incident_run = table_of(IncidentRun)
 incident_version = table_of(IncidentVersion)
 incident_record = table_of(IncidentRecord)
+
+
+async def purge_incidents(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove runs that failed, and incidents that were closed, before a moment.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(incident_run.c.run_id)
+        .where(incident_run.c.failed_at < before)
+        .order_by(incident_run.c.failed_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    gone = await work.execute(delete(incident_run).where(incident_run.c.run_id.in_(old)))
+    if gone.rowcount:
+        return gone.rowcount
+    closed = select(incident.c.id).where(incident.c.closed_at < before)
+    return await purge(work, incident, closed.order_by(incident.c.closed_at), limit)

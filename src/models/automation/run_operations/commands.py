@@ -1,32 +1,50 @@
-"""Accepting operations over runs, and pausing, resuming, cancelling and undoing them."""
+"""Operations over runs: previewed, accepted, paused, cancelled, undone, or done at once."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
 
+from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select
+
+from models.automation.automation_runs.filters import RunFilter
+from models.automation.automation_runs.queries import RUN, runs_of
+from models.automation.automation_runs.retries import count_retried, repeated_effects
+from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automations import queries as automations
-from models.automation.run_operations.errors import (
-    NotPausedError,
-    NotUndoableError,
-    OperationEndedError,
-)
-from models.automation.run_operations.executions import end_execution, start_execution
-from models.automation.run_operations.lifecycle import RUN_OPERATIONS
-from models.automation.run_operations.queries import visible_operation
-from models.automation.run_operations.rows import OperationRow
-from models.automation.run_operations.rules import (
-    OPEN_OPERATION,
-    OperationAction,
-    OperationStatus,
-    RunOutcome,
-)
-from models.automation.run_operations.selection import frozen, select_ids
-from models.automation.run_operations.shapes import (
+from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
+from models.automation.run_operations.execution import treat_next
+from models.automation.run_operations.queries import (
     BulkResume,
     BulkRetry,
+    CancelledRuns,
+    CancelRuns,
     CreateRunOperation,
     PreviewRunOperation,
+    RepeatedNode,
+    RunOperationPreview,
     UndoRunOperation,
+    VersionCount,
+    visible_operation,
 )
+from models.automation.run_operations.rules import (
+    OPEN_OPERATION,
+    NotPausedError,
+    NotUndoableError,
+    OperationAction,
+    OperationEndedError,
+    OperationRow,
+    OperationStatus,
+    RunOutcome,
+    fitting,
+)
+from models.automation.run_operations.selection import (
+    OLDEST_FIRST,
+    candidates,
+    frozen,
+    in_reach,
+    select_ids,
+)
+from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -34,7 +52,8 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.work_bounds import require_place
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
-from runtime.families import Family
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 SENT = "What runs were resumed with stays sent. It cannot be taken back."
 GOES_ON = "The operation goes on. Cancel it first, then undo what it did."
@@ -57,7 +76,7 @@ async def accept_operation(
     Raises ValidationError, NotFoundError for an automation that the actor does not see, and
     TooMuchOpenError.
     """
-    parameters = await check(work, actor, body)
+    parameters = await check_operation(work, actor, body)
     selection: JsonObject = {}
     if body.filter is not None:
         selection = {"filter": frozen(body.filter, work.now).wire}
@@ -75,7 +94,7 @@ async def accept_operation(
         )
 
 
-async def check(work: UnitOfWork, actor: Actor, body: PreviewRunOperation) -> JsonObject:
+async def check_operation(work: UnitOfWork, actor: Actor, body: PreviewRunOperation) -> JsonObject:
     """The parameters of an operation. Raises ValidationError and NotFoundError."""
     if (body.filter is None) == (body.run_ids is None):
         raise ValidationError.at("", "Give either a filter or runIds.")
@@ -201,3 +220,221 @@ async def undo_operation(
         "undoes_id": operation.id,
     }
     await _accept(work, actor, new_id, row)
+
+
+MOST_COUNTED = 100_000
+"""Runs that a preview counts."""
+MOST_EXAMINED = 10_000
+"""Runs whose versions and nodes a preview looks at: the oldest."""
+MOST_SEARCHED = 10_000
+"""Runs through which a preview searches for what no index answers: the oldest."""
+_MOST_LINES = 100
+
+
+async def preview_operation(
+    work: UnitOfWork,
+    actor: Actor,
+    body: PreviewRunOperation,
+    *,
+    counted: int = MOST_COUNTED,
+    examined: int = MOST_EXAMINED,
+) -> RunOperationPreview:
+    """The preview of an operation.
+
+    Raises ValidationError, and NotFoundError for an automation that the actor does not see.
+    """
+    parameters = await check_operation(work, actor, body)
+    runs = _selected(actor, body, work.now)
+    statuses = await _statuses(work, runs, counted)
+    total = sum(statuses.values())
+    fits = fitting(body.action, parameters)
+    applicable = runs.where(RUN.status.in_(fits))
+    # Of more runs than are counted, those that fit may all be among the others.
+    of_fitting = await _statuses(work, applicable, counted) if total > counted else statuses
+    first = (
+        applicable.with_only_columns(RUN.id, RUN.automation_id, RUN.automation_version_id)
+        .order_by(*OLDEST_FIRST)
+        .limit(examined)
+    )
+    versions = await _versions(work, first)
+    return RunOperationPreview(
+        total=min(total, counted),
+        fitting=min(counted, sum(of_fitting.get(status, 0) for status in fits)),
+        more=total > counted or await _is_searched_in_part(work, actor, body),
+        examined=sum(version.runs for version in versions),
+        statuses=statuses,
+        retried_before=await _retried(work, first, body.action),
+        versions=versions[:_MOST_LINES],
+        repeats=await _repeats(work, first, body.action, parameters),
+    )
+
+
+def _selected(actor: Actor, body: PreviewRunOperation, now: datetime) -> Select[Any]:
+    runs = in_reach(actor, body.action)
+    if body.run_ids is not None:
+        return runs.where(RUN.id == any_(literal(list(set(body.run_ids)), ARRAY(Uuid))))
+    assert body.filter is not None, "it was checked"
+    filters = body.filter.filter(now)
+    runs = candidates(runs, body.filter, filters)
+    if not filters.is_searched:
+        return runs
+    oldest = runs.with_only_columns(RUN.id).order_by(*OLDEST_FIRST).limit(MOST_SEARCHED)
+    return runs.where(RUN.id.in_(oldest), *filters.searches(RUN))
+
+
+async def _is_searched_in_part(work: UnitOfWork, actor: Actor, body: PreviewRunOperation) -> bool:
+    """True when a search was not made through all runs that it is made through."""
+    filters = None if body.filter is None else body.filter.filter(work.now)
+    if body.filter is None or filters is None or not filters.is_searched:
+        return False
+    runs = candidates(in_reach(actor, body.action), body.filter, filters)
+    others = runs.with_only_columns(RUN.id).order_by(*OLDEST_FIRST).offset(MOST_SEARCHED).limit(1)
+    return await work.scalar(others) is not None
+
+
+async def _statuses(work: UnitOfWork, runs: Select[Any], most: int) -> dict[RunStatus, int]:
+    """The number of runs of each status, one more than `most` in all where there are more."""
+    some = runs.with_only_columns(RUN.status).limit(most + 1).subquery()
+    rows = await work.rows(
+        select(some.c.status, func.count().label("runs")).group_by(some.c.status)
+    )
+    return {RunStatus(row.status): row.runs for row in rows}
+
+
+async def _versions(work: UnitOfWork, runs: Select[Any]) -> list[VersionCount]:
+    """The versions of runs, with the number of runs of each, the largest first."""
+    picked = runs.subquery("picked")
+    counts = (
+        select(picked.c.automation_id, picked.c.automation_version_id, func.count().label("runs"))
+        .group_by(picked.c.automation_id, picked.c.automation_version_id)
+        .subquery("counts")
+    )
+    rows = await work.rows(
+        select(counts, AUTOMATION.label.label("automation_label"), VERSION.version)
+        .join(*automation_of(counts))
+        .join(*version_of(counts))
+        .order_by(counts.c.runs.desc(), AUTOMATION.label, VERSION.version)
+    )
+    return [VersionCount.model_validate(row) for row in rows]
+
+
+async def _retried(work: UnitOfWork, runs: Select[Any], action: OperationAction) -> int:
+    return await count_retried(work, runs) if action == OperationAction.RETRY else 0
+
+
+async def _repeats(
+    work: UnitOfWork, runs: Select[Any], action: OperationAction, parameters: JsonObject
+) -> Sequence[RepeatedNode]:
+    if action != OperationAction.RETRY:
+        return []
+    only_failed = parameters["from"] == "failed"
+    rows = await repeated_effects(work, runs, _MOST_LINES, only_failed=only_failed)
+    return [RepeatedNode.model_validate(row) for row in rows]
+
+
+async def cancel_several(
+    work: UnitOfWork, actor: Actor, operation_id: Id, automation_id: Id, body: CancelRuns
+) -> CancelledRuns:
+    """Cancel the oldest open runs of an automation that fit, with the runs they wait for; bounded,
+    so to be called until nothing remains.
+    """
+    runs = runs_of(actor.workspace_id, automation_id)
+    return await _cancel_fitting(work, actor, operation_id, runs, body)
+
+
+async def cancel_in_workspace(
+    work: UnitOfWork, actor: Actor, operation_id: Id, body: CancelRuns
+) -> CancelledRuns:
+    """The same for the runs of every automation that the actor may edit; an automation in the trash
+    still has the runs that were open.
+    """
+    runs = in_reach(actor, OperationAction.CANCEL)
+    return await _cancel_fitting(work, actor, operation_id, runs, body)
+
+
+async def _cancel_fitting(
+    work: UnitOfWork, actor: Actor, operation_id: Id, runs: Select[Any], body: CancelRuns
+) -> CancelledRuns:
+    filters = RunFilter(
+        status=None if body.status is None else RunStatus(body.status),
+        source=body.source,
+        until=body.created_before,
+    )
+    fitting = runs.with_only_columns(RUN.id).where(*filters.conditions(), RUN.status.in_(OPEN_RUN))
+    oldest = await work.rows(fitting.order_by(*OLDEST_FIRST).limit(body.limit))
+    run_ids: Sequence[Id] = []
+    if oldest:
+        run_ids = await _cancel_now(work, actor, operation_id, [row.id for row in oldest])
+    remaining = await work.scalar(select(func.count()).select_from(fitting.subquery()))
+    return CancelledRuns(cancelled=len(run_ids), run_ids=sorted(run_ids), remaining=remaining)
+
+
+async def _cancel_now(
+    work: UnitOfWork, actor: Actor, operation_id: Id, run_ids: Sequence[Id]
+) -> Sequence[Id]:
+    """Record an operation over these runs and do it; the runs that it cancelled."""
+    count = len(run_ids)
+    operation = await record_operation(
+        work,
+        actor,
+        operation_id,
+        {
+            "action": OperationAction.CANCEL,
+            "status": OperationStatus.RUNNING,
+            "selected": count,
+            "total": count,
+            "started_at": work.now,
+        },
+    )
+    assert operation is not None, "the id is new"
+    await select_ids(work, operation, run_ids)
+    treated = await treat_next(work, actor, operation, count)
+    await lifecycle.finish(work, RUN_OPERATIONS, [operation_id], OperationStatus.SUCCEEDED)
+    return [one.run_id for one in treated if one.outcome is RunOutcome.SUCCEEDED]
+
+
+class Executed(Protocol):
+    """An operation, and the number of its present execution."""
+
+    id: Id
+    workspace_id: Id
+    execution: int
+
+
+async def start_execution(work: UnitOfWork, operation: Executed, restarts: int = 0) -> None:
+    """Have the present execution of an operation started."""
+    request: outbox.StartRequest = {
+        "summary": "Operation over runs",
+        "resourceId": str(operation.workspace_id),
+        "source": "api",
+        "weight": outbox.AWAITED,
+    }
+    if operation.execution:
+        request["execution"] = str(operation.execution)
+    await lifecycle.start(
+        work,
+        Family.RUN_OPERATION,
+        operation.workspace_id,
+        operation.id,
+        request,
+        restarts,
+    )
+
+
+async def end_execution(work: UnitOfWork, operation: Executed) -> None:
+    """Have the present execution of an operation cancelled; one not started yet never is."""
+    if await outbox.withdraw_starts(work, [operation.id]):
+        return
+    await outbox.append(
+        work,
+        intent=outbox.Intent.CANCEL,
+        family=Family.RUN_OPERATION,
+        workspace_id=operation.workspace_id,
+        subject_id=operation.id,
+        request={"execution": str(operation.execution or "")},
+    )
+
+
+def operation_workflow_id(operation: Executed) -> str:
+    """The id of the present execution of an operation."""
+    return Family.RUN_OPERATION.workflow_id(operation.id, str(operation.execution or ""))

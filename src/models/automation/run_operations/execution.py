@@ -1,37 +1,59 @@
-"""The execution of an operation, one transaction after the other.
+"""The execution of an operation: transaction after transaction, chunks of runs are treated.
 
 First the selection is written down, then the runs are treated in its order. Each transaction holds
 the operation, treats some runs and writes their outcomes, so that what is repeated finds it done.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic_core import to_json
-from sqlalchemy import Integer, Text, Uuid, bindparam, cast, column, func, select, update
+from sqlalchemy import (
+    ARRAY,
+    Integer,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.automation.run_operations.lifecycle import RUN_OPERATIONS
-from models.automation.run_operations.rows import OperationRow
+from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.queries import RUN
+from models.automation.automation_runs.retries import (
+    BulkTerms,
+    NotRetriableError,
+    RetriedBeforeError,
+    retry_several,
+)
+from models.automation.run_operations.queries import BulkResume, BulkRetry
 from models.automation.run_operations.rules import (
     ROOM_PAUSE,
     OperationAction,
+    OperationRow,
     OperationStatus,
     RunOutcome,
     chunk_of,
 )
-from models.automation.run_operations.selection import select_more
-from models.automation.run_operations.tables import run_operation_result
-from models.automation.run_operations.treatment import Treated, treat
+from models.automation.run_operations.selection import in_reach, select_more
+from models.automation.run_operations.tables import RUN_OPERATIONS, run_operation_result
+from models.automation.waits.commands import give_event
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
+from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
-from models.people.members.queries import role_of
-from runtime import outbox
+from models.people.members import role_of
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError
-from runtime.families import Family
+from runtime.errors import DeniedError, PlatformError
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 LEFT = "Whoever asked for this may not act on automations any more."
 
@@ -129,6 +151,16 @@ async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
     return 0
 
 
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """The outcome of an operation for one run."""
+
+    run_id: Id
+    outcome: RunOutcome
+    reason: str | None = None
+    new_run_id: Id | None = None
+
+
 async def treat_next(
     work: UnitOfWork, actor: Actor, operation: OperationRow, count: int
 ) -> Sequence[Treated]:
@@ -180,3 +212,105 @@ def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datet
         return None
     begin = max(work.now, operation.paced_until or work.now)
     return begin + timedelta(seconds=count / operation.rate)
+
+
+UNKNOWN = "There is no such run, or you may not act on it."
+ENDED = "The run had ended."
+NOT_WAITING = "The run does not wait for an event."
+_LONGEST_REASON = 500
+
+Treat = Callable[[UnitOfWork, Actor, OperationRow, Sequence[Id]], Awaitable[Sequence[Treated]]]
+
+
+async def treat(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+) -> Sequence[Treated]:
+    """Treat these runs, the first of them at least, in their order."""
+    return await _ACTIONS[operation.action](work, actor, operation, run_ids)
+
+
+async def _cancel(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+) -> Sequence[Treated]:
+    reach = await _reached(work, actor, operation, run_ids)
+    cancelled = set(await cancel_runs(work, actor.workspace_id, sorted(reach)))
+    return [
+        Treated(run_id, RunOutcome.SUCCEEDED)
+        if run_id in cancelled
+        else _skipped(run_id, ENDED if run_id in reach else UNKNOWN)
+        for run_id in run_ids
+    ]
+
+
+async def _retry(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+) -> Sequence[Treated]:
+    body = BulkRetry.model_validate(operation.parameters, strict=False)
+    terms = BulkTerms(
+        operation_id=operation.id,
+        begin=body.from_,
+        published=body.version == "published",
+        version_id=body.automation_version_id,
+        again=body.again,
+    )
+    reach = in_reach(actor, operation.action)
+    answer = await retry_several(work, actor, reach, run_ids, terms)
+    return [
+        Treated(run_id, RunOutcome.SUCCEEDED, new_run_id=answer.new_ids[run_id])
+        if run_id in answer.new_ids
+        else _refused(run_id, answer.refusals)
+        for run_id in answer.treated
+    ]
+
+
+async def _resume(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+) -> Sequence[Treated]:
+    body = BulkResume.model_validate(operation.parameters, strict=False)
+    reach = await _reached(work, actor, operation, run_ids)
+    answers = await give_event(work, actor, sorted(reach), body.node_id, body.data)
+    return [_resumed(run_id, run_id in reach, answers) for run_id in run_ids]
+
+
+def _resumed(run_id: Id, reached: bool, answers: Mapping[Id, PlatformError | None]) -> Treated:
+    if not reached:
+        return _skipped(run_id, UNKNOWN)
+    if run_id not in answers:
+        return _skipped(run_id, NOT_WAITING)
+    error = answers[run_id]
+    if error is None:
+        return Treated(run_id, RunOutcome.SUCCEEDED)
+    return Treated(run_id, RunOutcome.FAILED, _reason(error))
+
+
+def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
+    error = refusals.get(run_id)
+    if error is None:
+        return _skipped(run_id, UNKNOWN)
+    if isinstance(error, NotRetriableError):
+        replay = error.run_id if isinstance(error, RetriedBeforeError) else None
+        return Treated(run_id, RunOutcome.SKIPPED, _reason(error), replay)
+    return Treated(run_id, RunOutcome.FAILED, _reason(error))
+
+
+def _skipped(run_id: Id, reason: str) -> Treated:
+    return Treated(run_id, RunOutcome.SKIPPED, reason)
+
+
+def _reason(error: PlatformError) -> str:
+    return error.message[:_LONGEST_REASON]
+
+
+async def _reached(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+) -> set[Id]:
+    reach = in_reach(actor, operation.action).with_only_columns(RUN.id)
+    of_ids = RUN.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    return {row.id for row in await work.rows(reach.where(of_ids))}
+
+
+_ACTIONS: Mapping[str, Treat] = {
+    OperationAction.CANCEL: _cancel,
+    OperationAction.RETRY: _retry,
+    OperationAction.RESUME: _resume,
+}

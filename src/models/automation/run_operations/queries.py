@@ -1,33 +1,221 @@
-"""Reading operations over runs and their results. Every query names the workspace."""
+"""Operations over runs on the wire, and reading them and their results."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select
 
-from models.automation.automation_runs.joins import RUN
-from models.automation.automation_runs.queries import workspace_runs
-from models.automation.automations.joins import AUTOMATION
-from models.automation.run_operations.rows import OperationRow
+from models.automation.automation_runs.filters import WorkspaceRunQuery
+from models.automation.automation_runs.queries import RUN, workspace_runs
+from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automations.queries import AUTOMATION
 from models.automation.run_operations.rules import (
+    MAX_IDS,
+    MAX_RATE,
+    MIN_RATE,
     OPEN_OPERATION,
     OperationAction,
+    OperationRow,
     OperationStatus,
     RunOutcome,
 )
-from models.automation.run_operations.shapes import (
-    RunOperationList,
-    RunOperationShape,
-    RunResult,
-    RunResultList,
-)
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import MANAGERS, Actor, Level
-from models.core.base import Id
-from models.core.lifecycle.workers import with_worker_wait
+from models.core.base import (
+    EXAMPLE_ID,
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Moment,
+    Nullable,
+    Shape,
+    example,
+)
+from models.core.lifecycle.lost_workers import with_worker_wait
+from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
+from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+
+
+class BulkRetry(Input):
+    """The place at which retries begin, and their version: that of then, or of now, or a named one.
+
+    A run that has been retried before is left alone unless `again` is set.
+    """
+
+    from_: Annotated[Literal["failed", "start"], Field(alias="from")] = "failed"
+    version: Literal["original", "published"] = "original"
+    automation_version_id: InputId | None = None
+    again: bool = False
+
+
+class BulkResume(Input):
+    """The event that waiting nodes are given: all of a run that wait for one, or the node named."""
+
+    node_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    data: JsonObject = Field(default_factory=dict)
+
+
+class PreviewRunOperation(Input):
+    """Body of preview run operation: an action, and the runs, by `filter` or by `runIds`."""
+
+    model_config = example(
+        {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}}
+    )
+
+    action: OperationAction
+    filter: WorkspaceRunQuery | None = None
+    run_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_IDS)] | None = None
+    retry: BulkRetry | None = None
+    resume: BulkResume | None = None
+
+
+class CreateRunOperation(PreviewRunOperation):
+    """Body of create run operation; `rate` bounds the runs that it changes in a second."""
+
+    model_config = example(
+        {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}, "rate": 5}
+    )
+
+    rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = None
+
+
+class UndoRunOperation(Input):
+    """Body of undo run operation; `rate` as in create run operation."""
+
+    model_config = example({})
+
+    rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = None
+
+
+class VersionCount(Shape):
+    """The runs of one version of an automation among those selected."""
+
+    automation_id: Id
+    automation_label: str
+    automation_version_id: Id
+    version: int
+    runs: int
+
+
+class RepeatedNode(Shape):
+    """A node whose effect outside succeeded and would be repeated, and in how many runs."""
+
+    automation_id: Id
+    automation_label: str
+    node_id: str
+    node_kind: str
+    runs: int
+
+
+class RunOperationPreview(Shape):
+    """The runs that an operation would select now, and what it would do.
+
+    `total` counts the selected runs, `fitting` those whose status the action applies to; with
+    `more` there are more than it counts. `retriedBefore`, `versions` and `repeats` are of the
+    first `examined` fitting runs; the last two hold the largest hundred of each.
+    """
+
+    total: int
+    fitting: int
+    more: bool
+    examined: int
+    retried_before: int
+    statuses: dict[RunStatus, int]
+    versions: list[VersionCount]
+    repeats: list[RepeatedNode]
+
+
+class RunOperationShape(Shape):
+    """One operation over runs.
+
+    `total` is absent while runs are being selected; `done` of them have an outcome. `undoes` names
+    the operation that this one takes back.
+    """
+
+    model_config = Shape.model_config | example(
+        {
+            "id": EXAMPLE_ID,
+            "action": "retry",
+            "status": "running",
+            "filter": {"status": "failed"},
+            "retry": {"from": "failed", "version": "original", "again": False},
+            "total": 250,
+            "done": 120,
+            "succeeded": 118,
+            "skipped": 2,
+            "failed": 0,
+            "createdByUserId": EXAMPLE_ID,
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "startedAt": "2026-01-01T00:00:00.100Z",
+        }
+    )
+
+    id: Id
+    action: OperationAction
+    status: OperationStatus
+    waiting_for_worker_since: Moment | None = None
+    filter: Annotated[JsonObject, documented_as("WorkspaceRunQuery")] | None = None
+    retry: Annotated[JsonObject, documented_as("BulkRetry")] | None = None
+    resume: Annotated[JsonObject, documented_as("BulkResume")] | None = None
+    rate: float | None = None
+    undoes: Id | None = None
+    undoable: bool = False
+    total: int | None = None
+    done: int
+    succeeded: int
+    skipped: int
+    failed: int
+    error: str | None = None
+    created_by_user_id: Id
+    created_at: Moment
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+
+
+class RunOperationList(Shape):
+    run_operations: list[RunOperationShape]
+    cursor: Nullable[str]
+
+
+class RunResult(Shape):
+    """One run of an operation; `newRunId` is the run that runs it again, or did before."""
+
+    run_id: Id
+    outcome: RunOutcome | None = None
+    reason: str | None = None
+    new_run_id: Id | None = None
+
+
+class RunResultList(Shape):
+    """A page of results in the order in which runs are treated."""
+
+    results: list[RunResult]
+    cursor: Nullable[str]
+
+
+class CancelRuns(Input):
+    """Body of the bulk cancel: which open runs, the oldest first, and how many at most."""
+
+    model_config = example({"status": "waiting", "source": "schedule", "limit": 100})
+
+    status: Literal["queued", "running", "waiting"] | None = None
+    source: RunSource | None = None
+    created_before: InputMoment | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] = 500
+
+
+class CancelledRuns(Shape):
+    """The result of a bulk cancel; `remaining` open runs fit it still."""
+
+    cancelled: int
+    run_ids: list[Id]
+    remaining: int
+
 
 _operation = run_operation.c
 _result = run_operation_result.c

@@ -1,12 +1,15 @@
-"""The states of an operation over runs, its actions and bounds. Pure."""
+"""The states of an operation over runs, its actions, bounds, errors and row type."""
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
+from typing import Any, Protocol
 
 from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RunStatus
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.core.lifecycle.rules import Lifecycle
+from runtime.errors import ConflictError
 
 MAX_IDS = 100_000
 """Runs that a request may name by their ids."""
@@ -61,7 +64,6 @@ OPERATION_LIFECYCLE = Lifecycle(TRANSITIONS, at_rest=frozenset({OperationStatus.
 OPEN_OPERATION = OPERATION_LIFECYCLE.open
 """The states with an execution. A paused operation has none until somebody resumes it."""
 
-
 _FITTING: Mapping[str, tuple[RunStatus, ...]] = {
     OperationAction.CANCEL: OPEN_RUN,
     OperationAction.RETRY: ENDED_RUN,
@@ -80,3 +82,47 @@ def fitting(action: str, parameters: JsonObject) -> tuple[RunStatus, ...]:
 def chunk_of(rate: float | None) -> int:
     """The runs that one transaction treats at a rate: as many as in a second, at least one."""
     return CHUNK if rate is None else min(CHUNK, max(1, math.floor(rate)))
+
+
+class OperationEndedError(ConflictError):
+    """The operation has ended: it can be neither paused nor resumed."""
+
+    def __init__(self) -> None:
+        super().__init__("The operation has ended. Make another one.")
+
+
+class NotPausedError(ConflictError):
+    """The operation goes on: there is nothing to resume."""
+
+    def __init__(self) -> None:
+        super().__init__("The operation is not paused.")
+
+
+class NotUndoableError(ConflictError):
+    """The effects of the operation stay, or it still goes on."""
+
+
+class OperationRow(Protocol):
+    """An operation: `selection` says of which runs, `parameters` what is done to each."""
+
+    id: Id
+    workspace_id: Id
+    actor_user_id: Id
+    action: str
+    status: str
+    selection: dict[str, Any]
+    parameters: dict[str, Any]
+    rate: float | None
+    undoes_id: Id | None
+    execution: int
+    selected: int
+    total: int | None
+    treated: int
+    succeeded: int
+    skipped: int
+    failed: int
+    paced_until: datetime | None
+    error: str | None
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None

@@ -16,15 +16,13 @@ from sqlalchemy import (
     tuple_,
 )
 
-from models.automation.automation_runs.joins import RUN
-from models.automation.automation_runs.queries import workspace_runs
-from models.automation.automation_runs.run_filters import RunFilter
-from models.automation.automation_runs.run_queries import WorkspaceRunQuery
-from models.automation.run_operations.rows import OperationRow
+from models.automation.automation_runs.filters import RunFilter, WorkspaceRunQuery
+from models.automation.automation_runs.queries import RUN, workspace_runs
 from models.automation.run_operations.rules import (
     MAX_RUNS,
     SELECTED_AT_ONCE,
     OperationAction,
+    OperationRow,
     RunOutcome,
     fitting,
 )

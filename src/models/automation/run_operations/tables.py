@@ -1,21 +1,26 @@
-"""Tables of operations over runs, and of the runs that each was to treat."""
+"""Tables of operations over runs and of their runs, as durable work, and their retention."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.automation.run_operations.rules import (
     OPEN_OPERATION,
+    OPERATION_LIFECYCLE,
     OperationAction,
     OperationStatus,
     RunOutcome,
 )
 from models.core.base import Id
-from models.core.lifecycle.indexes import indexes_of_work
-from runtime.schema import Timestamp, one_of, same_workspace, table_of
+from models.core.lifecycle.commands import WorkTable, indexes_of_work
+from models.core.purging import MAX_ROWS, purge
+from runtime.database import UnitOfWork
+from runtime.ids import least_id
+from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
+from runtime.temporal.families import Family
 
 
 class RunOperation(SQLModel, table=True):
@@ -88,3 +93,28 @@ class RunOperationResult(SQLModel, table=True):
 
 run_operation = table_of(RunOperation)
 run_operation_result = table_of(RunOperationResult)
+
+RUN_OPERATIONS = WorkTable(run_operation, OPERATION_LIFECYCLE, family=Family.RUN_OPERATION)
+
+_operation = run_operation.c
+
+
+async def purge_operations(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove operations that ended before a moment, or were paused since they were older.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(_operation.id)
+        .where(
+            # Accepted before it ended: the oldest ids are all that is looked at.
+            _operation.id < least_id(before),
+            _operation.status.not_in(OPEN_OPERATION),
+            or_(
+                _operation.completed_at < before,
+                _operation.status == OperationStatus.PAUSED,
+            ),
+        )
+        .order_by(_operation.id)
+    )
+    return await purge(work, run_operation, old, limit)

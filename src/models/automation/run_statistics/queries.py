@@ -1,11 +1,12 @@
-"""Reading statistics of runs: the sums, and the ends that are not yet among them."""
+"""Statistics of runs on the wire, read from the sums and the ends not yet among them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from pydantic import Field
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -22,17 +23,8 @@ from sqlalchemy import (
 
 from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
 from models.automation.automation_runs.slots import busiest_keys
-from models.automation.automations.joins import AUTOMATION, open_automations
-from models.automation.run_statistics.rules import Grain, percentile
-from models.automation.run_statistics.shapes import (
-    BusyKey,
-    EndedRuns,
-    FailingNode,
-    Percentiles,
-    Period,
-    RunStatistics,
-)
-from models.automation.run_statistics.sums import FAILURES, ends_of, period_of
+from models.automation.automations.queries import AUTOMATION, open_automations
+from models.automation.run_statistics.sums import FAILURES, Grain, ends_of, percentile, period_of
 from models.automation.run_statistics.tables import (
     attribute_count,
     ended_run,
@@ -40,9 +32,66 @@ from models.automation.run_statistics.tables import (
     run_statistic,
 )
 from models.core.access.rules import Actor, Level
-from models.core.base import Id
+from models.core.base import Id, Moment, Shape
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
+
+
+class Percentiles(Shape):
+    """Durations in milliseconds, within 5 %; absent while nothing was counted."""
+
+    p50: Annotated[int, Field(ge=0)]
+    p95: Annotated[int, Field(ge=0)]
+    p99: Annotated[int, Field(ge=0)]
+
+
+class EndedRuns(Shape):
+    """Runs that ended, by outcome; `duration` is from start to end, `queueing` until the start."""
+
+    runs: int
+    outcomes: dict[RunStatus, int]
+    duration: Percentiles | None
+    queueing: Percentiles | None
+
+
+class Period(EndedRuns):
+    """The runs that ended in the hour or the day that begins at `start`, in UTC."""
+
+    start: Moment
+
+
+class FailingNode(Shape):
+    """A node in which runs failed, with the error code; without `nodeId` the run itself failed."""
+
+    automation_id: Id
+    node_id: str | None
+    error_code: str | None
+    runs: int
+
+
+class BusyKey(Shape):
+    """A concurrency key with open runs now: `admitted` have a slot, `queued` wait for one."""
+
+    automation_id: Id
+    key: str
+    admitted: int
+    queued: int
+
+
+class RunStatistics(Shape):
+    """Runs that ended from `since` until `until`; tests are not counted.
+
+    `failingNodes` and `busiestKeys` are at most 20 each, the most first; the keys are as of now.
+    """
+
+    by: Grain
+    since: Moment
+    until: Moment
+    total: EndedRuns
+    periods: list[Period]
+    failing_nodes: list[FailingNode]
+    busiest_keys: list[BusyKey]
+
 
 MOST_LISTED = 20
 OUTCOMES = tuple(status for status in RunStatus if status in ENDED_RUN)

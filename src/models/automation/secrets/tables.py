@@ -7,8 +7,8 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.secrets.rules import secret_place
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
-from runtime.sealed_columns import sealed
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, table_of
 
 
 class WorkspaceSecret(SQLModel, table=True):

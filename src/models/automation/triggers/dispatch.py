@@ -1,4 +1,4 @@
-"""Dispatching events: which runs a batch of events starts (decisions D2).
+"""Dispatching events: which runs a batch of events starts, at once or debounced.
 
 A batch of events and everything that follows from it is one transaction, so that each automation
 answers an event exactly once. When one automation fails on an event, only its part is undone, and
@@ -7,6 +7,10 @@ run follows from its event. A debounced change has no such id, so the event name
 that have answered it.
 
 The dispatcher in the worker asks `what_is_due` and calls `dispatch`.
+
+The changes of a record that come within this time are merged into one, from the state before the
+first to the state after the last. A run starts for the merged change, unless the changes undid
+each other. The dispatcher calls `debounce` for each change, and `start_debounced_runs` regularly.
 """
 
 from collections.abc import Sequence
@@ -29,25 +33,37 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automations.rules.triggers.filters import Asked
-from models.automation.automations.rules.triggers.kinds import TriggerKind
-from models.automation.triggers.debounce import debounce
-from models.automation.triggers.reached_dates import start_run_for_date, start_runs_for_moved_date
-from models.automation.triggers.rules.changes import payload_of
-from models.automation.triggers.rules.matching import matches_change, matches_event
-from models.automation.triggers.run_start import notify_filter_failed, start
-from models.automation.triggers.subscribers import Subscriber, SubscriberCache
-from models.automation.triggers.tables import debounced_change
+from models.automation.automations.rules.language.filters import Asked
+from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
+from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
+from models.automation.triggers.rules import (
+    kind_of,
+    matches_change,
+    matches_event,
+    merged,
+    payload_of,
+    touches,
+    with_part,
+)
+from models.automation.triggers.subscribers import (
+    Subscriber,
+    SubscriberCache,
+    load_subscriber,
+    notify_filter_failed,
+    start_run,
+)
+from models.automation.triggers.tables import DebouncedChange, debounced_change
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
+from models.data.records.rules.writes import bounded_change
 from models.messages.events.rules import ANSWERED_BY, EventKind
 from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
-from runtime.bounded_processes import evaluate_bounded
-from runtime.database import UnitOfWork
-from runtime.database_failures import is_conflict, is_connection_lost
-from runtime.prepared_statement import PreparedStatement
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.sessions import is_conflict, is_connection_lost
+from runtime.postgresql.statements import PreparedStatement
+from runtime.processes.bounded_processes import evaluate_bounded
 
 log = structlog.get_logger()
 
@@ -208,7 +224,7 @@ async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) ->
     elif changed and subscriber.debounces:
         await debounce(work, event, subscriber)
     else:
-        await start(work, subscriber, _trigger_payload(event), event.chain, event.event_id)
+        await start_run(work, subscriber, _trigger_payload(event), event.chain, event.event_id)
 
 
 def _trigger_payload(event: TriggerEvent) -> JsonObject:
@@ -216,3 +232,169 @@ def _trigger_payload(event: TriggerEvent) -> JsonObject:
     if event.kind == EventKind.RECORD_CHANGED:
         return payload_of(event.payload)
     return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}
+
+
+CHANGES_BATCH = 20
+"""Debounced changes of one transaction."""
+
+_table = debounced_change.c
+_OF_RECORD = (
+    _table.automation_id == bindparam("automation_id"),
+    _table.record_id == bindparam("record_id"),
+)
+
+_LOCK_CHANGE = PreparedStatement(
+    select(debounced_change).where(*_OF_RECORD).with_for_update(), DebouncedChange
+)
+
+
+async def debounce(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
+    """Merge a change into the debounced change of its record, or begin one with it.
+
+    Only a change of the trigger's own kind begins one. A change of other fields than the trigger
+    names neither begins one nor postpones it.
+    """
+    config, change = subscriber.config, event.payload
+    if change["system"] and not config.get("includeSystemChanges"):
+        return
+    key = {"automation_id": subscriber.automation_id, "record_id": Id(change["record"]["id"])}
+    counts = touches(config, change)
+    due_at = event.created_at + timedelta(seconds=config["debounceSeconds"])
+    row = await _LOCK_CHANGE.first(work, key)
+    if row is None and counts and kind_of(change) is subscriber.kind:
+        if await _insert_change(work, event, {**key, "due_at": due_at}):
+            return
+        # Another dispatcher inserted it meanwhile.
+        row = await _LOCK_CHANGE.first(work, key)
+    if row is not None:
+        await _merge_change(work, event, row, max(row.due_at, due_at) if counts else row.due_at)
+
+
+async def _insert_change(work: UnitOfWork, event: TriggerEvent, values: JsonObject) -> bool:
+    statement = upsert(debounced_change).values(
+        **values,
+        workspace_id=event.workspace_id,
+        first_event_id=event.event_id,
+        first_event=event.id,
+        last_event=event.id,
+        change=event.payload,
+        chain=event.chain,
+        attempts=0,
+    )
+    return (await work.execute(statement.on_conflict_do_nothing())).rowcount > 0
+
+
+async def _merge_change(
+    work: UnitOfWork, event: TriggerEvent, row: DebouncedChange, due_at: datetime
+) -> None:
+    if event.id > row.last_event:
+        change = merged(row.change, event.payload)
+    elif event.id < row.first_event:
+        change = merged(event.payload, row.change)
+    else:
+        change = with_part(row.change, event.payload)
+    await work.execute(
+        update(debounced_change)
+        .where(_table.automation_id == row.automation_id, _table.record_id == row.record_id)
+        .values(
+            first_event=min(event.id, row.first_event),
+            last_event=max(event.id, row.last_event),
+            change=bounded_change(change),
+            # The longest chain counts, so that debouncing hides no loop of runs.
+            chain=max(row.chain, event.chain, key=len),
+            due_at=due_at,
+        )
+    )
+
+
+class DueChange(Protocol):
+    """A debounced change that is due, with the subscription of its automation, if any is left."""
+
+    automation_id: Id
+    record_id: Id
+    workspace_id: Id
+    first_event_id: Id
+    change: JsonObject
+    chain: list[Id]
+    attempts: int
+    kind: str | None
+    subject_id: Id | None
+
+
+_DUE_CHANGES = PreparedStatement(
+    select(debounced_change, automation_subscription.c.kind, automation_subscription.c.subject_id)
+    .outerjoin(
+        automation_subscription,
+        automation_subscription.c.automation_id == _table.automation_id,
+    )
+    .where(
+        _table.due_at <= func.now(),
+        # An event from before the due time may still have to be merged into it.
+        ~exists(
+            select(trigger_event.c.id).where(
+                trigger_event.c.workspace_id == _table.workspace_id,
+                trigger_event.c.created_at <= _table.due_at,
+                trigger_event.c.attempts == 0,
+            )
+        ),
+    )
+    .order_by(_table.due_at)
+    .limit(bindparam("limit", type_=Integer))
+    .with_for_update(of=debounced_change, skip_locked=True),
+    DueChange,
+)
+
+_DELETE_CHANGE = PreparedStatement(delete(debounced_change).where(*_OF_RECORD))
+
+_POSTPONE_CHANGE = PreparedStatement(
+    update(debounced_change)
+    .where(*_OF_RECORD)
+    .values(
+        attempts=_table.attempts + 1,
+        due_at=func.now() + bindparam("backoff", type_=Interval),
+    )
+)
+
+
+async def start_debounced_runs(work: UnitOfWork) -> int:
+    """Start the runs of debounced changes that are due. Returns how many changes were due."""
+    due = await _DUE_CHANGES.rows(work, {"limit": CHANGES_BATCH})
+    for row in due:
+        key = {"automation_id": row.automation_id, "record_id": row.record_id}
+        try:
+            async with work.savepoint():
+                await _start_debounced_run(work, row)
+                await _DELETE_CHANGE.execute(work, key)
+        except Exception as error:
+            if is_connection_lost(error):
+                raise
+            automation_id = str(row.automation_id)
+            if is_conflict(error):
+                log.warning("a debounced change is answered later", automation_id=automation_id)
+            else:
+                log.exception("a debounced change was not answered", automation_id=automation_id)
+            if row.attempts + 1 < MAX_ATTEMPTS:
+                backoff = timedelta(seconds=2**row.attempts)
+                await _POSTPONE_CHANGE.execute(work, {**key, "backoff": backoff})
+            else:
+                await _DELETE_CHANGE.execute(work, key)
+    return len(due)
+
+
+async def _start_debounced_run(work: UnitOfWork, row: DueChange) -> None:
+    subscriber = None if row.kind is None else await load_subscriber(work, row, row.workspace_id)
+    if (
+        subscriber is None
+        or str(subject_of(subscriber.config)) != row.change["record"]["databaseId"]
+    ):
+        return
+    try:
+        asked = Asked(subscriber.fields, work.now)
+        matches = await evaluate_bounded(
+            lambda: matches_change(subscriber.config, row.change, asked)
+        )
+    except BindingError as error:
+        await notify_filter_failed(work, subscriber, error.message)
+        return
+    if matches:
+        await start_run(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)

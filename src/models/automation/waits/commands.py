@@ -4,43 +4,78 @@ The answer is final when its transaction commits (design 3).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
-from sqlalchemy import delete, insert, select
+from pydantic import Field, RootModel
+from sqlalchemy import ARRAY, Uuid, any_, delete, insert, literal, select
 
-from models.automation.automation_runs.gate import hold_run
-from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automation_runs.node_queries import node_status
-from models.automation.automation_runs.node_writes import NodeKey
-from models.automation.automation_runs.queries import detail, load_run, oldest_open
-from models.automation.automation_runs.rows import HeldRun
-from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
+from models.automation.automation_runs.node_writes import NodeKey, hold_run
+from models.automation.automation_runs.queries import RUN, detail, load_run, oldest_open, run_of
+from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, HeldRun
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
+from models.automation.automations.rules.graph.wait_configs import EventKey
 from models.automation.waits import store
-from models.automation.waits.errors import NotResumableError, OnlyAskedError
+from models.automation.waits.links import NodeAddress
 from models.automation.waits.queries import RunGraph, asks, graph_of, show_waits
-from models.automation.waits.resume_urls import Address
-from models.automation.waits.rules.approvals import check_decider
-from models.automation.waits.rules.resolution import (
+from models.automation.waits.rules import (
     RESUMABLE,
+    NotResumableError,
+    OnlyAskedError,
+    Resolution,
+    Response,
+    check_decider,
     check_early,
+    is_scope_of,
     resolve,
     takes_editors,
 )
-from models.automation.waits.rules.responses import Resolution, Response
-from models.automation.waits.rules.scope_keys import is_scope_of
-from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
-from models.core.base import Id, JsonObject
-from runtime.bounded_processes import evaluate_bounded
-from runtime.clock import utc_now
+from models.core.base import Id, Input, JsonObject, Shape, example
+from runtime.clock import utc_now, wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
-from runtime.timestamps import wire_timestamp
+from runtime.processes.bounded_processes import evaluate_bounded
+
+MAX_SCOPE = 500
+
+
+class ResumeNode(Input):
+    """Body of resume: a decision for an approval, data for a node that waits for an event."""
+
+    model_config = example({"decision": "approved", "comment": "Go ahead."})
+
+    decision: Literal["approved", "rejected"] | None = None
+    comment: Annotated[str, Field(max_length=10_000)] | None = None
+    data: JsonObject | None = None
+    scope_key: Annotated[str, Field(max_length=MAX_SCOPE)] = ""
+
+
+class ResumeData(RootModel[JsonObject]):
+    """Body of a call to a resume URL: the data itself."""
+
+    root: JsonObject = Field(default_factory=dict)
+
+
+class PublishEvent(Input):
+    """Body of an event: every node that waits for its key goes on with its data."""
+
+    model_config = example({"eventKey": "order-1042", "data": {"paid": True}})
+
+    event_key: EventKey
+    data: JsonObject = Field(default_factory=dict)
+
+
+class Resumed(Shape):
+    """`resumed` waiting nodes go on; one that does not wait yet will go on when it would."""
+
+    resumed: int
+
 
 DATA_LIMIT = 256 * 1024
 """Bytes of the data that a node is resumed with, as JSON: it becomes the node's output."""
@@ -75,7 +110,7 @@ async def resume(  # where a node is
     response = Response(
         str(actor.user_id), wire_timestamp(work.now), body.decision, body.comment, body.data
     )
-    await _respond(work, run, Address(run_id, node_id, body.scope_key), response, actor)
+    await _respond(work, run, NodeAddress(run_id, node_id, body.scope_key), response, actor)
     shown = await detail(work, actor, automation_id, run_id)
     await show_waits(work, actor, shown.node_runs)
     if is_assignee and not await _may_read(work, actor, automation_id):
@@ -83,7 +118,7 @@ async def resume(  # where a node is
     return shown
 
 
-async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) -> int:
+async def resume_by_url(work: UnitOfWork, address: NodeAddress, data: JsonObject) -> int:
     """Give a node the event it waits for. Returns how many nodes go on: 0 if it does not wait yet.
 
     Raises NotFoundError when the node has no resume URL. Before it waits this is refused only if it
@@ -124,7 +159,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
 async def _respond(
     work: UnitOfWork,
     run: HeldRun,
-    address: Address,
+    address: NodeAddress,
     response: Response,
     actor: Actor | None = None,
 ) -> int:
@@ -147,7 +182,7 @@ async def _respond(
     resolution = await evaluate_bounded(
         lambda: resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
     )
-    await store.update_wait(work, key, responses=store.stored([*earlier, response]))
+    await store.update_wait(work, key, responses=store.stored_responses([*earlier, response]))
     if resolution is None:
         return 0
     await store.end_waits(work, [wait], resolution, response)
@@ -155,7 +190,7 @@ async def _respond(
 
 
 async def _keep_early(
-    work: UnitOfWork, run: HeldRun, address: Address, wait: RunWait | None, response: Response
+    work: UnitOfWork, run: HeldRun, address: NodeAddress, wait: RunWait | None, response: Response
 ) -> None:
     """Keep a response to a node that does not wait yet, unless it certainly does not count.
 
@@ -178,11 +213,11 @@ async def _keep_early(
     await evaluate_bounded(lambda: check_early(kind, parameters, starter, earlier, response))
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
-        await store.insert_wait(work, key, responses=store.stored([response]))
+        await store.insert_wait(work, key, responses=store.stored_responses([response]))
         return
     if len(earlier) >= MAX_EARLY:
         raise NotResumableError("Too much is kept for this node already, which does not wait yet.")
-    await store.update_wait(work, key, responses=store.stored([*earlier, response]))
+    await store.update_wait(work, key, responses=store.stored_responses([*earlier, response]))
 
 
 def _has_url(graph: RunGraph, node_id: str) -> bool:
@@ -274,3 +309,66 @@ def _passes(wait: RunWait, response: Response, found: dict[str, Resolution]) -> 
     if resolution is not None:
         found[resolution.outcome] = resolution
     return resolution is not None
+
+
+_wait = run_wait.c
+
+
+async def give_event(
+    work: UnitOfWork,
+    actor: Actor,
+    run_ids: Sequence[Id],
+    node_id: str | None,
+    data: JsonObject,
+) -> Mapping[Id, PlatformError | None]:
+    """Resume the nodes of open runs that wait for an event, all of them or the one named.
+
+    By run: None when one of its nodes goes on, else the refusal of the last. Runs without such a
+    node are not there.
+    """
+    response = Response(str(actor.user_id), wire_timestamp(work.now), data=data)
+    waits = await _waiting(work, actor.workspace_id, run_ids, node_id)
+    ends = await evaluate_bounded(lambda: [_end_of(wait, response) for wait in waits])
+    answers: dict[Id, PlatformError | None] = {}
+    passed = []
+    for wait, end in zip(waits, ends, strict=True):
+        if isinstance(end, Resolution):
+            answers[wait.run_id] = None
+            passed.append(wait)
+        else:
+            answers.setdefault(wait.run_id, end)
+    if passed:
+        # All that let the event through end with the same: its data.
+        resolution = next(end for end in ends if isinstance(end, Resolution))
+        await store.end_waits(work, passed, resolution, response)
+    return answers
+
+
+def _end_of(wait: RunWait, response: Response) -> Resolution | PlatformError | None:
+    try:
+        return resolve(wait.kind, wait.terms, None, (), response)
+    except PlatformError as error:
+        return error
+
+
+async def _waiting(
+    work: UnitOfWork, workspace_id: Id, run_ids: Sequence[Id], node_id: str | None
+) -> Sequence[RunWait]:
+    """The nodes that wait for an event, locked in one order everywhere."""
+    of_node = () if node_id is None else (_wait.node_id == node_id,)
+    return await work.rows(
+        select(run_wait)
+        .join(*run_of(_wait.run_id))
+        .where(
+            _wait.workspace_id == workspace_id,
+            _wait.run_id == any_(literal(list(run_ids), ARRAY(Uuid))),
+            _wait.kind == NodeKind.WAIT_EVENT,
+            _wait.workflow_id.is_not(None),
+            _wait.outcome.is_(None),
+            RUN.status.in_(OPEN_RUN),
+            *of_node,
+        )
+        .order_by(_wait.run_id, _wait.node_id, _wait.scope_key)
+        .with_for_update(of=run_wait),
+        of=RunWait,
+    )

@@ -1,8 +1,8 @@
-"""Rows of waits. A wait changes only under the lock of its row, and ends once."""
+"""Rows of waits: begun, changed under the lock of the row, and ended once."""
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -16,17 +16,85 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.errors import NodeWrittenError
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.queries import accepted_at
-from models.automation.waits.rules.responses import Resolution, Response
+from models.automation.automation_runs.rules import NodeWrittenError
+from models.automation.waits.rules import Resolution, Response, replay, terms_of, timed_out
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.base import Id, JsonObject
-from runtime import outbox
-from runtime.advisory_locks import lock_name
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.families import Family
-from runtime.timestamps import wire_timestamp
+from runtime.postgresql.statements import lock_name
+from runtime.processes.bounded_processes import evaluate_bounded
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
+
+
+@dataclass(frozen=True, slots=True)
+class NewWait:
+    """A node about to wait; `starter` is whoever started its run.
+
+    `variables` are what its filter reads of the run.
+    """
+
+    key: NodeKey
+    workflow_id: str
+    parameters: JsonObject
+    starter: Id | None
+    variables: JsonObject = field(default_factory=dict)
+
+    @property
+    def event_key(self) -> str | None:
+        return self.parameters.get("eventKey")
+
+    @property
+    def terms(self) -> JsonObject:
+        return terms_of(self.key.kind, self.parameters, self.variables)
+
+
+async def begin_wait(work: UnitOfWork, wait: NewWait) -> Resolution | None:
+    """Begin a wait. Returns its resolution if a response kept from before resolves it.
+
+    Kept responses that do not count are dropped. Repeating this changes nothing.
+    """
+    key = wait.key
+    if wait.event_key is not None:
+        await lock_event_key(work, key.workspace_id, wait.event_key)
+    row = await lock_wait(work, key)
+    if row is not None and row.workflow_id is not None:
+        return read_resolution(row)
+    received = [] if row is None else read_responses(row)
+    if wait.event_key is not None:
+        received += await events_before(work, key, wait.event_key)
+    accepted_responses, resolution = await evaluate_bounded(
+        lambda: replay(key.kind, wait.terms, wait.starter, received)
+    )
+    values = {
+        "workflow_id": wait.workflow_id,
+        "terms": wait.terms,
+        "event_key": wait.event_key,
+        "responses": stored_responses(accepted_responses),
+        **({} if resolution is None else resolved_values(work, resolution, accepted_responses[-1])),
+    }
+    if row is None:
+        await insert_wait(work, key, **values)
+    else:
+        await update_wait(work, key, **values)
+    return resolution
+
+
+async def end_wait(work: UnitOfWork, key: NodeKey, *, over: bool) -> Resolution | None:
+    """The resolution of a wait; None while it goes on. With `over`, it times out now."""
+    row = await lock_wait(work, key)
+    assert row is not None, "a node that waits has its row"
+    if (ended := read_resolution(row)) is not None:
+        return ended
+    if not over:
+        return None
+    resolution = timed_out(key.kind, read_responses(row))
+    await update_wait(work, key, **resolved_values(work, resolution))
+    return resolution
+
 
 RESOLVE_NODE = "resolve_node"
 """The signal to the execution that hosts a node: its wait has been resolved."""
@@ -83,7 +151,7 @@ async def update_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
     await work.execute(update(run_wait).where(*_this(key)).values(**values))
 
 
-def ending(
+def resolved_values(
     work: UnitOfWork, resolution: Resolution, response: Response | None = None
 ) -> JsonObject:
     """The columns of a wait that ends; `response` is what ended it."""
@@ -106,8 +174,8 @@ async def end_waits(
         run_wait.c.node_id == ended.c.node_id,
         run_wait.c.scope_key == ended.c.scope_key,
     )
-    await work.execute(changed.values(ending(work, resolution, response)))
-    await wake(work, waits)
+    await work.execute(changed.values(resolved_values(work, resolution, response)))
+    await wake_node(work, waits)
 
 
 def _keys_of(waits: Sequence[RunWait]) -> TableValuedAlias:
@@ -120,7 +188,7 @@ def _keys_of(waits: Sequence[RunWait]) -> TableValuedAlias:
     return func.unnest(*columns).table_valued(*names).render_derived("ended")
 
 
-async def wake(work: UnitOfWork, waits: Sequence[HostedWait]) -> None:
+async def wake_node(work: UnitOfWork, waits: Sequence[HostedWait]) -> None:
     """Signal the executions that host these nodes: their waits have been resolved."""
     await outbox.append_all(work, [_resolved_intent(wait) for wait in waits])
 
@@ -188,7 +256,7 @@ def read_resolution(row: RunWait) -> Resolution | None:
     return Resolution(row.outcome, row.output)
 
 
-def stored(responses: Sequence[Response]) -> list[JsonObject]:
+def stored_responses(responses: Sequence[Response]) -> list[JsonObject]:
     """Responses as the column `responses` holds them."""
     return [asdict(one) for one in responses]
 

@@ -1,29 +1,147 @@
-"""Taking a call to a webhook: it starts one run, and a repeated call gives the same run."""
+"""Taking a call to a webhook: the version behind a token, one run, and its answers."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
 
-from sqlalchemy import LargeBinary, and_, bindparam, delete, select
+from sqlalchemy import LargeBinary, Text, and_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
-from models.automation.automation_runs.joins import RUN, run_of
+from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
-from models.automation.webhooks.queries import Hook
-from models.automation.webhooks.rules.delivery import Delivery
-from models.automation.webhooks.rules.payloads import read_payload
-from models.automation.webhooks.rules.selection import call_key, deduplication, lets_through
-from models.automation.webhooks.rules.verification import is_genuine
-from models.automation.webhooks.shapes import WebhookReceiptBody
+from models.automation.automations import runnable_versions
+from models.automation.automations.queries import AUTOMATION, GRAPH
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import TriggerKind, WebhookTrigger
+from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.automations.tables import webhook_secret_place
+from models.automation.secrets.rules import secret_place
+from models.automation.secrets.store import sealed_secret
+from models.automation.webhooks.rules import (
+    Delivery,
+    call_key,
+    deduplication,
+    is_genuine,
+    lets_through,
+    read_payload,
+)
 from models.automation.webhooks.tables import webhook_receipt
-from models.core.base import Id, JsonObject
-from runtime.bounded_processes import evaluate_bounded
+from models.core.base import Id, JsonObject, Shape
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
+from runtime.errors import InternalError, MethodNotAllowedError, NotFoundError, UnauthorizedError
 from runtime.ids import new_id
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+from runtime.processes.bounded_processes import evaluate_bounded
+
+
+class WebhookReceiptBody(Shape):
+    """The result of a call: the run it started, or why it started none.
+
+    With `duplicate` the run was started by an earlier call; it has no status once it is gone.
+    """
+
+    run_id: Id | None
+    status: RunStatus | Literal["filtered", "skipped"] | None
+    duplicate: bool
+
+
+class UnverifiedError(UnauthorizedError):
+    """The call is not signed, not recent, or signed with another secret. It does not say which."""
+
+    def __init__(self, *, basic: bool) -> None:
+        super().__init__("The call could not be verified.")
+        if basic:
+            self.headers = {"WWW-Authenticate": 'Basic realm="webhook"'}  # type: ignore[misc]
+
+
+class WrongMethodError(MethodNotAllowedError):
+    """The webhook takes other methods (RFC 9110, 15.5.6)."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        super().__init__("This webhook does not take that method.")
+        self.headers = {"Allow": ", ".join(allowed)}  # type: ignore[misc]
+
+
+class RunWithoutAnswerError(InternalError):
+    """The run that should have answered did not succeed."""
+
+    def __init__(self, run_id: Id) -> None:
+        super().__init__(f"The automation did not succeed; its run {run_id} says why.")
+
+
+class HookedVersion(RunnableVersion, Protocol):
+    """A version that a webhook runs, with the sealed secrets that verify a call."""
+
+    workspace_id: Id
+    sealed_webhook_secret: bytes
+    sealed_previous_webhook_secret: bytes | None
+    previous_webhook_secret_until: datetime | None
+    sealed_value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A webhook that takes calls; `version` is what a call runs."""
+
+    workspace_id: Id
+    automation_id: Id
+    trigger: WebhookTrigger
+    version: HookedVersion
+
+    def secrets(self, keys: KeyRing, now: datetime) -> list[str]:
+        """The secrets that verify a call: the workspace secret it names, else the automation's own.
+
+        After a rotation the previous one is valid for a while. Raises UnreadableError.
+        """
+        row = self.version
+        if self.trigger.secret_name is not None:
+            if row.sealed_value is None:
+                return []
+            place = secret_place(self.workspace_id, self.trigger.secret_name)
+            return [keys.unseal(row.sealed_value, place).decode()]
+        sealed = [row.sealed_webhook_secret]
+        until = row.previous_webhook_secret_until
+        previous = row.sealed_previous_webhook_secret
+        if previous is not None and until is not None and until > now:
+            sealed.append(previous)
+        place = webhook_secret_place(self.automation_id)
+        return [keys.unseal(one, place).decode() for one in sealed]
+
+
+_trigger = GRAPH.trigger_config
+
+_HOOK = PreparedStatement(
+    runnable_versions.LIVE.add_columns(
+        AUTOMATION.workspace_id,
+        AUTOMATION.sealed_webhook_secret,
+        AUTOMATION.sealed_previous_webhook_secret,
+        AUTOMATION.previous_webhook_secret_until,
+        sealed_secret(AUTOMATION.workspace_id, _trigger["secretName"].astext),
+    ).where(
+        AUTOMATION.webhook_token == bindparam("token", type_=Text),
+        _trigger["kind"].astext == TriggerKind.WEBHOOK.value,
+    ),
+    HookedVersion,
+)
+
+
+async def find_hook(work: Work, token: str) -> Hook:
+    """The webhook behind a token. Every reason for a refusal gives the same error.
+
+    Raises NotFoundError unless a published, enabled automation with this trigger has the token.
+    """
+    row = await _HOOK.first(work, {"token": "" if "\x00" in token else token})
+    if row is None:
+        raise NotFoundError("webhook")
+    trigger = read_trigger(row.trigger_config)
+    assert isinstance(trigger, WebhookTrigger), "the statement asks for this kind"
+    return Hook(row.workspace_id, row.automation_id, trigger, row)
+
 
 FILTERED = WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
 """The call was valid, but the trigger's filter does not match it."""

@@ -1,12 +1,14 @@
-"""The table of calls whose repetition starts no second run."""
+"""The table of calls whose repetition starts no second run, and its retention."""
 
 from datetime import datetime
 
-from sqlalchemy import Index, LargeBinary
+from sqlalchemy import Index, LargeBinary, delete, select, tuple_
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, same_workspace, table_of
+from models.core.purging import MAX_ROWS
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
 
 class WebhookReceipt(SQLModel, table=True):
@@ -29,3 +31,16 @@ class WebhookReceipt(SQLModel, table=True):
 
 
 webhook_receipt = table_of(WebhookReceipt)
+
+
+async def purge_receipts(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Delete receipts past their window. Returns how many; to be called until it is 0."""
+    key = (webhook_receipt.c.automation_id, webhook_receipt.c.key_hash)
+    old = (
+        select(*key)
+        .where(webhook_receipt.c.expires_at <= work.now)
+        .order_by(webhook_receipt.c.expires_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return (await work.execute(delete(webhook_receipt).where(tuple_(*key).in_(old)))).rowcount

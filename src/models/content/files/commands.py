@@ -1,4 +1,4 @@
-"""Recording files whose bytes are in the object store, and removing both."""
+"""Recording files whose bytes are in the object store, removing both, and files in a bundle."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,28 +8,32 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     CompoundSelect,
+    Select,
     Text,
+    and_,
     any_,
     bindparam,
     delete,
+    exists,
     insert,
+    or_,
     select,
     union_all,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.content.files.queries import as_stored_file, stored_file
-from models.content.files.rows import FileRow
-from models.content.files.rules import Content, file_name
-from models.content.files.shapes import StoredFile
+from models.content.files.queries import FileRow, StoredFile, as_stored_file, stored_file
+from models.content.files.rules import Content, file_name, media_type
 from models.content.files.tables import file
 from models.content.items.commands import create_item_for, trash_item
 from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.rules import ItemKind
-from models.core.access.placement import Placement
-from models.core.access.rules import Actor
+from models.content.items.tables import item
+from models.core.access.rules import Actor, Placement
 from models.core.base import Id
+from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
+from models.core.purging import MAX_ROWS, purge
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
@@ -266,3 +270,73 @@ async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]
         )
     )
     return set(object_keys) - {row.object_key for row in known}
+
+
+async def purge_trash(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove items that went to the trash before a moment, with all that is theirs.
+
+    Gives how many rows were removed or changed, at most `limit`; to be called until it is 0. What
+    is below an item goes before it, and a file's item after its file: else the file would count
+    as one that nothing places, and be seen again.
+    """
+    below = item.alias("below")
+    old = (
+        select(item.c.id)
+        .where(
+            item.c.deleted_at < before,
+            ~exists().where(
+                below.c.workspace_id == item.c.workspace_id, below.c.parent_item_id == item.c.id
+            ),
+            ~exists().where(
+                item.c.kind == ItemKind.FILE.value,
+                file.c.workspace_id == item.c.workspace_id,
+                file.c.id == item.c.target_id,
+            ),
+        )
+        .order_by(item.c.deleted_at, item.c.id)
+    )
+    return await purge(work, item, old, limit)
+
+
+def _bundled_rows(workspace_id: Id) -> Select[Any]:
+    """Files outside the trash; a private one that no item places is its maker's alone."""
+    place = select(item.c.id).where(placing(file))
+    open_place = place.where(item.c.deleted_at.is_(None)).exists()
+    loose = and_(~place.exists(), file.c.private.is_(False))
+    return select(file).where(
+        file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None), or_(open_place, loose)
+    )
+
+
+def imported_object_key(workspace_id: object, file_id: object) -> str:
+    """The key of an imported file's bytes; a repeated import writes them there again."""
+    return f"files/{workspace_id}/{file_id}"
+
+
+async def _prepare(_work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
+    return [
+        {
+            **row,
+            "name": file_name(row["name"]),
+            "mime_type": media_type(row["mime_type"]),
+            "object_key": imported_object_key(target.workspace_id, row["id"]),
+        }
+        for row in rows
+    ]
+
+
+FILES = BundleKind(
+    name="file",
+    stage=Stage.FILES,
+    file="files.ndjson",
+    table=file,
+    rows=_bundled_rows,
+    references={"created_by_user_id": USER},
+    left_out={
+        "object_key": "names a place in the store of the source",
+        "deleted_at": "what is in the trash stays behind",
+    },
+    blobs=True,
+    hides=True,
+    prepare=_prepare,
+)

@@ -1,4 +1,4 @@
-"""Reading stored files."""
+"""Reading stored files: their rows, their shapes, who sees them, and the bytes a URL opens."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,21 +16,50 @@ from sqlalchemy import (
     select,
 )
 
-from models.content.files.rows import FileRow
 from models.content.files.rules import AssetClaim, answered_claim, download_url, read_asset_token
-from models.content.files.shapes import StoredFile, StoredFileList
 from models.content.files.tables import file
 from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.core.access.placement import Placement, level_on
-from models.core.access.rules import MANAGERS, Actor, Level, Scope
-from models.core.base import Id
+from models.core.access.rules import MANAGERS, Actor, Level, Placement, Scope, level_on
+from models.core.base import Id, Moment, Nullable, Shape
 from models.core.pagination import PageRequest
-from models.people.workspaces.queries import live_workspace_of
+from models.people.workspaces import live_workspace_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
+
+
+class StoredFile(Shape):
+    """A file with the path that gives its bytes to whoever holds it."""
+
+    file_id: Id
+    name: str
+    mime_type: str
+    byte_size: int
+    download_url: str
+    created_at: Moment
+
+
+class StoredFileList(Shape):
+    files: list[StoredFile]
+    cursor: Nullable[str]
+
+
+class FileRow(Protocol):
+    """A file, with the key of its bytes in the object store."""
+
+    id: Id
+    workspace_id: Id
+    name: str
+    mime_type: str
+    byte_size: int
+    sha256: bytes
+    object_key: str
+    created_by_user_id: Id
+    private: bool
+    created_at: datetime
+
 
 _WHERE = PreparedStatement(
     select(

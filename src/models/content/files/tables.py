@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, partial_index, table_of
+from runtime.postgresql.schema import Timestamp, partial_index, table_of
 
 
 class File(SQLModel, table=True):

@@ -1,4 +1,4 @@
-"""Viewers of items, told for all members at once: one decision for however many clients."""
+"""Viewers of items: those among some members, and of all items for all members at once."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,27 @@ from typing import Any, Protocol
 from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import array
 
-from models.content.items.queries import placed_items
+from models.content.items.joins import way_to_root
+from models.content.items.queries import placed_items, placement
 from models.content.items.rules import AccessMode
 from models.content.items.tables import item, item_grant
-from models.content.items.tree import way_to_root
-from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
+from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role, level_on
 from models.core.base import Id
-from runtime.prepared_statement import PreparedStatement
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.statements import PreparedStatement
+
+
+async def viewers_among(
+    work: UnitOfWork, workspace_id: Id, item_id: Id, roles: Mapping[Id, Role]
+) -> Collection[Id]:
+    """The members among these who see an item; managers see it in the trash, too."""
+    seeing = {user_id for user_id, role in roles.items() if role in MANAGERS}
+    for user_id in sorted(roles.keys() - seeing):
+        found = await placement(work, [workspace_id], item_id, user_id)
+        if found is not None and level_on(found, roles[user_id]) >= Level.VIEW:
+            seeing.add(user_id)
+    return seeing
+
 
 _RESTRICTED = AccessMode.RESTRICTED.value
 

@@ -1,25 +1,87 @@
-"""Creating and moving items, archiving them, deleting them to the trash and restoring them."""
+"""Creating, renaming, moving, archiving, deleting and restoring items, under the tree's lock.
 
-from collections.abc import Mapping, Set
+Adding an item takes it shared; moving, deleting and restoring take it exclusively. So nothing is
+put below an item that goes to the trash meanwhile, and two moves cannot together form a cycle.
+
+An item that goes to the trash, comes back from it, or is archived or unarchived takes its target
+with it. Nouns of higher wings say here what they then do; `models.registrations` lists them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, FromClause, Update, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Select,
+    Update,
+    bindparam,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
-from models.content.items.handlers import kinds_with_handlers, placement_changed
-from models.content.items.locks import own_tree, share_tree
+from models.content.items.joins import live, subtree, way_up
 from models.content.items.queries import placement
-from models.content.items.rows import ItemRow
 from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
-from models.content.items.shapes import MoveItem
+from models.content.items.shapes import ItemRow, MoveItem
 from models.content.items.tables import item
-from models.content.items.tree import live, subtree, way_up
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.core.bundles import BundleKind, Stage
 from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
+from runtime.postgresql.statements import PreparedStatement
+
+_KEY = bindparam("key", type_=BigInteger)
+_SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+_EXCLUSIVE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
+
+
+async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:
+    """Keep the shape of a workspace's tree as it is until the transaction ends."""
+    await _SHARED.rows(work, {"key": _key(workspace_id)})
+
+
+async def own_tree(work: UnitOfWork, workspace_id: Id) -> None:
+    """Let nobody else change the tree until the transaction ends."""
+    await _EXCLUSIVE.rows(work, {"key": _key(workspace_id)})
+
+
+def _key(workspace_id: Id) -> int:
+    """A key from the last 8 bytes of the id, which are random in a UUIDv7."""
+    return int.from_bytes(workspace_id.bytes[8:], "big", signed=True)
+
+
+PlacementHandler = Callable[[UnitOfWork, Id, Sequence[Id]], Awaitable[None]]
+"""Takes a workspace and the targets of its items that went or came back."""
+
+_HANDLERS: dict[ItemKind, PlacementHandler] = {}
+
+
+def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
+    """Call `handler` for items of a kind, in the transaction of each change; one for each kind."""
+    _HANDLERS[kind] = handler
+
+
+def kinds_with_handlers() -> Sequence[ItemKind]:
+    """The kinds of which somebody hears."""
+    return list(_HANDLERS)
+
+
+async def placement_changed(
+    work: UnitOfWork, workspace_id: Id, targets: Mapping[str, Sequence[Id]]
+) -> None:
+    """Call the handlers for the targets, by kind, of items that went or came back."""
+    for kind, handler in _HANDLERS.items():
+        if found := targets.get(kind.value):
+            await handler(work, workspace_id, found)
 
 
 async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None) -> None:
@@ -285,3 +347,75 @@ def _check_depth(depth: int) -> None:
         raise ValidationError.at(
             "parentItemId", f"The tree would be more than {MAX_TREE_DEPTH} levels deep here."
         )
+
+
+async def create_items_for(
+    work: UnitOfWork,
+    workspace_id: Id,
+    parent_item_id: Id | None,
+    kind: ItemKind,
+    targets: Sequence[tuple[Id | None, str]],
+) -> list[Id]:
+    """Give new resources, each with a title, their items, last below a parent that was checked."""
+    first = await work.scalar(select(last_position(workspace_id, parent_item_id)))
+    rows = [
+        {
+            "id": new_id(),
+            "workspace_id": workspace_id,
+            "parent_item_id": parent_item_id,
+            "kind": kind.value,
+            "target_id": target_id,
+            "title": title,
+            "position": first + place,
+            "metadata": {},
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for place, (target_id, title) in enumerate(targets)
+    ]
+    if rows:
+        await work.execute(insert(item), rows)
+    return [row["id"] for row in rows]
+
+
+async def rename_items(work: UnitOfWork, renamed: Sequence[tuple[Id, str, str]]) -> None:
+    """Give items, each with its old and its new name, the new one; unless people named them."""
+    if not renamed:
+        return
+    await work.execute(
+        update(item)
+        .where(item.c.id == bindparam("this"), item.c.title == bindparam("old"))
+        .values(title=bindparam("new"), updated_at=next_updated_at(item.c.updated_at, work.now)),
+        [{"this": one, "old": old, "new": new} for one, old, new in renamed],
+    )
+
+
+def _bundled_rows(workspace_id: Id) -> Select[Any]:
+    """Items outside the trash with their `depth`, so that those above others come first."""
+    top = select(item, literal(0).label("depth")).where(
+        item.c.workspace_id == workspace_id,
+        item.c.parent_item_id.is_(None),
+        item.c.deleted_at.is_(None),
+    )
+    tree = top.cte("tree", recursive=True)
+    below = select(item, tree.c.depth + 1).where(
+        item.c.workspace_id == workspace_id,
+        item.c.parent_item_id == tree.c.id,
+        item.c.deleted_at.is_(None),
+    )
+    return select(tree.union_all(below))
+
+
+ITEMS = BundleKind(
+    name="item",
+    stage=Stage.CREATING,
+    file="items.ndjson",
+    table=item,
+    rows=_bundled_rows,
+    references={"parent_item_id": "item", "target_id": "*"},
+    parent="parent_item_id",
+    contents=("metadata",),
+    left_out={"deleted_at": "what is in the trash stays behind", "deleted_with": "as deleted_at"},
+    order=("depth", "id"),
+    hides=True,
+)

@@ -1,8 +1,8 @@
-"""Places of items, and the items that a caller sees."""
+"""Places of items, the items that a caller sees, their lists, and the search by title."""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     ARRAY,
@@ -15,24 +15,25 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     func,
     literal,
+    null,
     or_,
     select,
 )
 
-from models.content.items.rows import ItemRow
-from models.content.items.rules import TRASH_DAYS, AccessMode
-from models.content.items.shapes import ItemDetail
+from models.content.items.joins import live, subtree, way_to_root
+from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
+from models.content.items.shapes import ItemDetail, ItemList, ItemRow
 from models.content.items.tables import item, item_grant
-from models.content.items.tree import live, subtree, way_to_root
-from models.core.access.placement import Placement, level_on
-from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.access.rules import MANAGERS, Actor, Level, Placement, level_on
 from models.core.base import Id
+from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prefetching import Prefetch
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import PreparedStatement
 
 _CHILD = item.alias("child")
 _RESTRICTED = AccessMode.RESTRICTED.value
@@ -284,4 +285,64 @@ def item_detail(row: ItemRow) -> ItemDetail:
             "created_at": row.created_at,
             "updated_at": row.updated_at,
         }
+    )
+
+
+async def list_items(
+    work: UnitOfWork,
+    actor: Actor,
+    page: PageRequest,
+    *,
+    kind: ItemKind | None = None,
+    parent_id: Id | Literal["root"] | None = None,
+    archived: bool = False,
+) -> ItemList:
+    """The items the actor sees: children in their order, all of the workspace newest first.
+
+    Raises `NotFoundError` for a parent the actor does not see.
+    """
+    statement = select(item).where(
+        item.c.workspace_id == actor.workspace_id,
+        item.c.deleted_at.is_(None),
+        item.c.archived.is_(archived),
+        item.c.id.not_in(select(closed_items(actor).c.id)),
+    )
+    if kind is not None:
+        statement = statement.where(item.c.kind == kind.value)
+    if parent_id is None:
+        # Ids of items are made in the order of time.
+        shown = await page.descending(work, statement, item.c.id, of=ItemRow)
+    else:
+        children = statement.where(await _children_of(work, actor, parent_id))
+        shown = await page.ascending(work, children, item.c.position, item.c.id, of=ItemRow)
+    return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
+
+
+async def _children_of(
+    work: UnitOfWork, actor: Actor, parent_id: Id | Literal["root"]
+) -> ColumnElement[bool]:
+    if isinstance(parent_id, str):
+        return item.c.parent_item_id.is_(None)
+    if await placement.level(work, actor, parent_id) < Level.VIEW:
+        raise NotFoundError
+    return item.c.parent_item_id == parent_id
+
+
+def items_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
+    """The items with the text in their titles; none archived, in the trash or in `closed_items`."""
+    is_database = item.c.kind == ItemKind.DATABASE.value
+    return select(
+        item.c.id,
+        item.c.title,
+        item.c.id.label("item_id"),
+        item.c.kind.label("item_kind"),
+        case((is_database, item.c.target_id), else_=null()).cast(Uuid).label("database_id"),
+        item.c.icon,
+        item.c.updated_at,
+    ).where(
+        item.c.workspace_id == actor.workspace_id,
+        item.c.deleted_at.is_(None),
+        item.c.archived.is_(False),
+        item.c.title.icontains(text, autoescape=True),
+        item.c.id.not_in(select(closed_items.c.id)),
     )

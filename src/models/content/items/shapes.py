@@ -1,6 +1,7 @@
-"""Items on the wire (interface, Item; decisions C15, C17)."""
+"""Items on the wire, and the type of an item's row (interface, Item; decisions C15, C17)."""
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -86,3 +87,24 @@ class ItemDetail(Shape):
 class ItemList(Shape):
     items: list[ItemDetail]
     cursor: Nullable[str]
+
+
+class ItemRow(Protocol):
+    """An item; a class of SQLModel cannot have an attribute named `metadata`."""
+
+    id: Id
+    workspace_id: Id
+    parent_item_id: Id | None
+    kind: str
+    target_id: Id | None
+    title: str
+    icon: str | None
+    color: str | None
+    position: float
+    archived: bool
+    access_mode: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    deleted_with: Id | None

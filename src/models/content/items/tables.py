@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.content.items.rules import AccessMode, ItemKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class Item(SQLModel, table=True):

@@ -6,12 +6,11 @@ from pydantic import ValidationError as ShapeError
 from sqlalchemy import ColumnElement, FromClause, and_, or_, select
 
 from models.content.items.joins import ITEM, live_items
-from models.content.surfaces.rules.kinds import BLOCKS
+from models.content.surfaces.rules.contents import BLOCKS
 from models.content.surfaces.rules.tree import MAX_CONTENT_BYTES, json_size
 from models.content.surfaces.tables import block, surface, surface_comment
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
 from models.core.problems import sentence
 from runtime.database import UnitOfWork
 

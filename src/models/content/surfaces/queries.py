@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from models.content.items.joins import ITEM
 from models.content.items.queries import PlacementOf, placed_items
-from models.content.surfaces.rules.kinds import SurfaceKind, scope_on
+from models.content.surfaces.rules.contents import SurfaceKind, scope_on
 from models.content.surfaces.shapes import (
     BlockDetail,
     BlockList,
@@ -42,7 +42,7 @@ from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
 
 
 def placement_of_surfaces(

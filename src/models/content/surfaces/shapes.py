@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 
 MAX_ADDED = 500

@@ -7,9 +7,9 @@ from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConst
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class Surface(SQLModel, table=True):

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Column, Uuid, any_, bindparam, select
 
-from models.core.access.placement import Placement
+from models.core.access.rules import Placement
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prefetching import Prefetch
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import PreparedStatement
 
 
 class WorkspaceOf:

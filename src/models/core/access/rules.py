@@ -1,4 +1,4 @@
-"""Scopes, roles and item levels (interface, Authentication; decisions C4)."""
+"""Scopes, roles, item levels and the caller they add up to; the level a place gives. Pure."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -221,3 +221,25 @@ class Actor:
     def level(self) -> Level:
         """The level on items that inherit from the workspace root."""
         return ROLE_LEVELS[self.role]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A resource as one user sees it in a workspace (decisions C4).
+
+    `restricted` says that an item on its way to the root is; then the role gives nothing.
+    `granted` is the highest level given to the user on the way, as far as that item.
+    """
+
+    workspace_id: Id
+    item_id: Id | None = None
+    restricted: bool = False
+    granted: Level = Level.NONE
+
+
+def level_on(placement: Placement, role: Role) -> Level:
+    """The level of a member with this role there; owners and administrators always manage."""
+    if role in MANAGERS:
+        return Level.MANAGE
+    inherited = Level.NONE if placement.restricted else ROLE_LEVELS[role]
+    return max(inherited, placement.granted)

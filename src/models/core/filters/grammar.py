@@ -1,4 +1,4 @@
-"""The grammar of filters: `{and: […]}`, `{or: […]}`, `{not: …}`, `{field, op, value, timezone?}`.
+"""The filter language: forms of values, operators with notes, and the tree of a filter.
 
 What `field` names, and what an operator takes as `value`, depends on what is filtered: whoever
 reads a tree gives the function that reads its leaves. A filter is true or false for everything it
@@ -8,9 +8,100 @@ is asked of: what is empty passes no positive test, so a negation is exactly the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from models.core.filters.operators import NEGATIONS, Op
+
+class ValueForm(StrEnum):
+    """Each form has one set of operators, and one way out of a stored document."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DAY = "day"
+    MOMENT = "moment"
+    TIME = "time"
+    OPTION = "option"
+    OPTIONS = "options"
+    USER = "user"
+    USERS = "users"
+    FILES = "files"
+    RECORDS = "records"
+    VALUES = "values"
+    OPAQUE = "opaque"
+
+
+LISTS = frozenset(
+    {
+        ValueForm.OPTIONS,
+        ValueForm.USERS,
+        ValueForm.FILES,
+        ValueForm.RECORDS,
+        ValueForm.VALUES,
+    }
+)
+"""The forms that hold several values."""
+
+
+class Op(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    IN = "in"
+    NOT_IN = "not_in"
+    CONTAINS = "contains"
+    NOT_CONTAINS = "not_contains"
+    STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    BETWEEN = "between"
+    IS_EMPTY = "is_empty"
+    IS_NOT_EMPTY = "is_not_empty"
+    HAS_ANY = "has_any"
+    HAS_ALL = "has_all"
+    HAS_NONE = "has_none"
+    BEFORE = "before"
+    AFTER = "after"
+    ON = "on"
+    WITHIN = "within"
+    RELATIVE = "relative"
+
+
+NEGATIONS: dict[Op, Op] = {
+    Op.NE: Op.EQ,
+    Op.NOT_IN: Op.IN,
+    Op.NOT_CONTAINS: Op.CONTAINS,
+    Op.HAS_NONE: Op.HAS_ANY,
+    Op.IS_NOT_EMPTY: Op.IS_EMPTY,
+}
+"""Operators that hold exactly where another does not, and so for empty values too."""
+
+_EMPTY = (Op.IS_EMPTY, Op.IS_NOT_EMPTY)
+_EQUAL = (Op.EQ, Op.NE)
+_MEMBER = (Op.IN, Op.NOT_IN)
+_ORDER = (Op.GT, Op.GTE, Op.LT, Op.LTE, Op.BETWEEN)
+_SUBSTRING = (Op.CONTAINS, Op.NOT_CONTAINS, Op.STARTS_WITH, Op.ENDS_WITH)
+_CALENDAR = (Op.BEFORE, Op.AFTER, Op.ON, Op.WITHIN, Op.RELATIVE)
+_SET = (Op.HAS_ANY, Op.HAS_ALL, Op.HAS_NONE, Op.CONTAINS, Op.NOT_CONTAINS)
+
+OPERATORS: dict[ValueForm, tuple[Op, ...]] = {
+    ValueForm.TEXT: (*_EQUAL, *_MEMBER, *_SUBSTRING, *_ORDER, *_EMPTY),
+    ValueForm.NUMBER: (*_EQUAL, *_MEMBER, *_ORDER, *_EMPTY),
+    ValueForm.BOOLEAN: (*_EQUAL, *_EMPTY),
+    ValueForm.DAY: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
+    ValueForm.MOMENT: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
+    ValueForm.TIME: (*_EQUAL, *_MEMBER, *_ORDER, Op.BEFORE, Op.AFTER, *_EMPTY),
+    ValueForm.OPTION: (*_EQUAL, *_MEMBER, *_EMPTY),
+    ValueForm.USER: (*_EQUAL, *_MEMBER, *_EMPTY),
+    ValueForm.OPTIONS: (*_SET, *_EMPTY),
+    ValueForm.USERS: (*_SET, *_EMPTY),
+    ValueForm.FILES: (*_SET, *_EMPTY),
+    ValueForm.RECORDS: (*_SET, *_EMPTY),
+    ValueForm.VALUES: (*_SET, *_EMPTY),
+    ValueForm.OPAQUE: _EMPTY,
+}
 
 MAX_LEAVES = 64
 MAX_DEPTH = 8
@@ -125,3 +216,42 @@ class _Reader(Generic[L]):
             raise FilterError((path, "must be a list of filters"))
         parts = [self.read(part, f"{path}.{place}", depth) for place, part in enumerate(raw)]
         return tuple(part for part in parts if part is not None)
+
+
+class OperatorNote(NamedTuple):
+    """The question that a test with the operator asks, and an operand for it."""
+
+    says: str
+    operand: Any
+
+
+OPERATOR_NOTES: dict[Op, OperatorNote] = {
+    Op.EQ: OperatorNote("Is the same value. A date compared with a moment covers the day.", "open"),
+    Op.NE: OperatorNote("Is not the same value, or is empty.", "open"),
+    Op.IN: OperatorNote("Is one of these values.", ["open", "doing"]),
+    Op.NOT_IN: OperatorNote("Is none of these values, or is empty.", ["open", "doing"]),
+    Op.CONTAINS: OperatorNote(
+        "Text holds this text, whatever the case of letters; a list holds this element.", "blue"
+    ),
+    Op.NOT_CONTAINS: OperatorNote("Does not hold it, or is empty.", "blue"),
+    Op.STARTS_WITH: OperatorNote("Text begins with this, whatever the case.", "Inv"),
+    Op.ENDS_WITH: OperatorNote("Text ends with this, whatever the case.", ".pdf"),
+    Op.GT: OperatorNote("Is greater, or later.", 100),
+    Op.GTE: OperatorNote("Is greater or the same, or not earlier.", 100),
+    Op.LT: OperatorNote("Is less, or earlier.", 100),
+    Op.LTE: OperatorNote("Is less or the same, or not later.", 100),
+    Op.BETWEEN: OperatorNote("Lies between two values, both included.", [10, 20]),
+    Op.IS_EMPTY: OperatorNote("Has no value; an empty text, list or object is none.", None),
+    Op.IS_NOT_EMPTY: OperatorNote("Has a value.", None),
+    Op.HAS_ANY: OperatorNote("The list holds one of these elements.", ["red", "blue"]),
+    Op.HAS_ALL: OperatorNote("The list holds every one of these elements.", ["red", "blue"]),
+    Op.HAS_NONE: OperatorNote("The list holds none of these elements.", ["red", "blue"]),
+    Op.BEFORE: OperatorNote("Is earlier; of a date, before the day begins.", "2026-01-31"),
+    Op.AFTER: OperatorNote("Is later; of a date, after the day has ended.", "2026-01-31"),
+    Op.ON: OperatorNote("Is at this moment, or on this day.", "2026-01-31"),
+    Op.WITHIN: OperatorNote(
+        "Lies between now and so many units earlier or later.",
+        {"unit": "day", "count": 7, "direction": "future"},
+    ),
+    Op.RELATIVE: OperatorNote("Lies in a period around now; weeks begin on Monday.", "this_week"),
+}

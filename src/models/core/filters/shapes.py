@@ -9,8 +9,8 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from models.core.base import Input, JsonObject, example
-from models.core.filters.calendar import PERIODS, Direction, Unit
-from models.core.filters.operators import Op
+from models.core.filters.grammar import Op
+from models.core.filters.operands import PERIODS, Direction, Unit
 
 FILTER_EXAMPLE: JsonObject = {
     "and": [

@@ -1,24 +1,36 @@
-"""The guarded writes that every family of durable work shares (promises I2, I3, I5).
+"""Guarded writes and indexes that every table of durable work shares.
 
 A write is conditional on the states it may leave, so repeating one is harmless and closed work
 stays as it is. What Temporal is told of a piece of work leaves through the outbox, in the
 transaction that decided it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, MetaData, Table, Update, literal, null, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Index,
+    MetaData,
+    Table,
+    Update,
+    literal,
+    null,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
 from models.core.lifecycle.rules import Lifecycle
-from models.core.pauses import resting
-from runtime import outbox
+from models.core.pauses import intents as resting
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.postgresql.schema import listed, partial_index
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 RowT = TypeVar("RowT")
 
@@ -172,7 +184,7 @@ async def cancel_executions(
 ) -> None:
     """Have the executions of closed rows cancelled; those not started yet never are."""
     withdrawn = await outbox.withdraw_starts(work, work_ids)
-    withdrawn |= await resting.withdraw(work, work_ids)
+    withdrawn |= await resting.withdraw_intents(work, work_ids)
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.CANCEL,
@@ -183,3 +195,17 @@ async def cancel_executions(
         for work_id in sorted(set(work_ids) - withdrawn)
     ]
     await outbox.append_all(work, intents)
+
+
+def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[Index, ...]:
+    """The indexes by which sweeps and bounds meet open rows alone, whatever lies behind them.
+
+    For a table whose rows are of one family, and hold places by their `dispatched_at`.
+    """
+    is_open = f"status IN ({listed(open_states)})"
+    dispatched = f"dispatched_at IS NOT NULL AND {is_open}"
+    return (
+        partial_index(f"ix_{table}_open", "id", where=is_open),
+        partial_index(f"ix_{table}_open_workspace_id", "workspace_id", where=is_open),
+        partial_index(f"ix_{table}_dispatched", "workspace_id", where=dispatched),
+    )

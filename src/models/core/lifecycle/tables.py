@@ -6,7 +6,7 @@ from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.postgresql.schema import Timestamp, table_of
 
 
 class WorkSuspect(SQLModel, table=True):

@@ -10,8 +10,8 @@ from models.core.base import Id, JsonObject
 from models.core.pauses.rules import PauseCause, PauseState
 from models.core.pauses.shapes import PauseShape, WaitKind
 from models.core.pauses.tables import Pause, pause, resting_intent
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.timestamps import wire_timestamp
 
 MOST_COUNTED = 10_000
 """The number up to which what rests is counted."""

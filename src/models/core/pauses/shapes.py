@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, Moment, Shape, example
-from models.core.documented import FLAG, ID, MOMENT, TEXT, keys
+from models.core.openapi import FLAG, ID, MOMENT, TEXT, object_of
 from models.core.pauses.rules import MAX_RATE, PauseState
 
 Rate = Annotated[int, Field(ge=1, le=MAX_RATE)]
@@ -59,7 +59,7 @@ class WaitCause(StrEnum):
     """An answer of the host has asked for it, by `Retry-After`."""
 
 
-WAITING_FOR = keys(
+WAITING_FOR = object_of(
     "kind subject cause since",
     kind=TEXT,
     subject=TEXT,

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.pauses.rules import PauseCause, PauseSubject
-from runtime.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
+from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
 
 _SUBJECT = ("workspace_id", "subject_id")
 

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from sqlalchemy import ColumnElement, Select, Table, select, update
 
 from models.core.base import Id
-from models.core.schedules.desired import DesiredSchedule, PassedOver
-from runtime import outbox
+from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ async def set_next_run(
 
 
 async def set_passed_over(
-    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counts: PassedOver
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counts: PassedOverCounts
 ) -> None:
     """Show how many due times of the schedule had no run (reliability G23)."""
     await work.execute(

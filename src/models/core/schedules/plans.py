@@ -15,8 +15,15 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from models.core.schedules.cron import ALL_DAYS, ALL_HOURS, ALL_MONTHS, ALL_WEEKDAYS, Cron
-from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable, cron_times
-from models.core.schedules.timezones import ClockChange, clock_changes, offset_at
+from models.core.schedules.timetables import (
+    EARLIEST,
+    LAST_YEAR,
+    ClockChange,
+    Timetable,
+    clock_changes,
+    cron_times,
+    offset_at,
+)
 
 ALL_YEARS = tuple(range(EARLIEST.year, LAST_YEAR + 1))
 _YEARS = 3

@@ -1,4 +1,4 @@
-"""The due times of a schedule, without asking Temporal; its spec there is made to follow them.
+"""Due times of a schedule in its time zone, the schedule wanted, and its clock changes. Pure.
 
 Where the local clock is set (ADR 0128), a cron expression of fixed hours has a time once: the first
 time the clock shows it, or when the clock is set if it skips the time. An expression around the
@@ -6,24 +6,115 @@ clock keeps its beat: its times come as often as the clock shows them, and after
 the old clock continue until the first one by the new clock.
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import chain, dropwhile, islice, takewhile
+from typing import Annotated, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from pydantic import AfterValidator
+
+from models.core.base import Id, Shape
 from models.core.schedules.cron import Cron
-from models.core.schedules.timezones import ClockChange, clock_changes, offset_at
+from runtime.clock import wire_timestamp
 from runtime.derived_ids import derived_id
-from runtime.timestamps import wire_timestamp
+from runtime.temporal.families import Family
+
+_NO_ZONES = re.compile(r"localtime|posixrules|Factory|(posix|right)/.*", re.DOTALL)
+"""Names that systems keep beside the database: not on every machine, and not the same on each."""
+
+
+@lru_cache(maxsize=1_024)
+def is_timezone(name: str) -> bool:
+    """True when `name` is a zone of the IANA database, such as Europe/Berlin."""
+    if len(name) > 64 or _NO_ZONES.fullmatch(name):
+        return False
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        # KeyError: unknown; ValueError: not a key; OSError: a directory such as "Europe".
+        return False
+    return True
+
+
+def _known_timezone(name: str) -> str:
+    if not is_timezone(name):
+        raise ValueError("is not an IANA time zone such as Europe/Berlin")
+    return name
+
+
+Timezone = Annotated[str, AfterValidator(_known_timezone)]
+"""The name of a zone of the IANA database."""
+
+_DAY = timedelta(days=1)
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """A moment at which the local clock is set, and what it shows just before and after."""
+
+    at: datetime
+    before: datetime
+    after: datetime
+
+    @property
+    def is_forward(self) -> bool:
+        return self.after > self.before
+
+    def skips_day(self, wall: datetime) -> bool:
+        """True when the whole day of a local time does not exist."""
+        midnight = wall.replace(hour=0, minute=0)
+        return self.before <= midnight and midnight + _DAY <= self.after
+
+
+def clock_changes(zone: ZoneInfo, first: datetime, last: datetime) -> Iterator[ClockChange]:
+    """The changes of a zone's clock after `first` until `last`, to the minute."""
+    earlier, last = (one.astimezone(UTC).replace(second=0, microsecond=0) for one in (first, last))
+    while earlier < last:
+        later = min(earlier + _DAY, last)
+        if offset_at(earlier, zone) != offset_at(later, zone):
+            later = _first_with_other_offset(earlier, later, zone)
+            wall = later.replace(tzinfo=None)
+            before, after = offset_at(earlier, zone), offset_at(later, zone)
+            yield ClockChange(later, wall + before, wall + after)
+        earlier = later
+
+
+def _first_with_other_offset(earlier: datetime, later: datetime, zone: ZoneInfo) -> datetime:
+    while later - earlier > _MINUTE:
+        middle = earlier + (later - earlier) // _MINUTE // 2 * _MINUTE
+        same = offset_at(middle, zone) == offset_at(earlier, zone)
+        earlier, later = (middle, later) if same else (earlier, middle)
+    return later
+
+
+def offset_at(moment: datetime, zone: ZoneInfo) -> timedelta:
+    """The offset of the local clock from UTC at a moment."""
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+def moment_of(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The first moment, in UTC, at which the local clock shows `wall`.
+
+    For a time that the clock skips it is the moment at which the clock is set (ADR 0128).
+    """
+    moment = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    if moment.astimezone(zone).replace(tzinfo=None) == wall:
+        return moment
+    return next(clock_changes(zone, moment - 2 * _DAY, moment)).at
+
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LAST_YEAR = 2100
 """Between these lie all due times: Temporal looks no further for a date that matches."""
 
 _END = datetime(LAST_YEAR + 1, 1, 1)  # noqa: DTZ001  (a local time)
-_DAY = timedelta(days=1)
+
 _HOUR = timedelta(hours=1)
 _SECOND = timedelta(seconds=1)
 
@@ -144,3 +235,128 @@ def walls(cron: Cron, first: datetime, last: datetime) -> Iterator[datetime]:
             )
             yield from takewhile(last.__gt__, dropwhile(first.__gt__, named))
         day += _DAY
+
+
+Overlap = Literal["skip", "buffer_one", "allow_all", "cancel_other"]
+"""The fate of a due time while an earlier run still goes on."""
+
+CATCHUP_SECONDS = 600
+"""Delay within which a due time is made up for, unless somebody says otherwise (decisions C7)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The times at which a schedule fires, and its treatment of due times that it cannot meet."""
+
+    timetable: Timetable
+    jitter_seconds: int = 0
+    overlap: Overlap = "skip"
+    catchup_seconds: int = CATCHUP_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOverCounts:
+    """Counts of due times without a run: the run before was open, or no worker ran in time."""
+
+    skipped: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredSchedule:
+    """The schedule of one subject as it should be; `paused` says why it does not fire."""
+
+    family: Family
+    subject_id: Id
+    workspace_id: Id
+    title: str
+    """The text that an operator reads; see `title_of`."""
+    timing: Timing
+    paused: str | None
+    next_run_at: datetime | None = field(compare=False)
+    """The value of `next_after` in the subject's row."""
+    passed_over: PassedOverCounts = field(compare=False)
+    """The counts of the due times so far in the subject's row."""
+
+    @property
+    def schedule_id(self) -> str:
+        return self.family.workflow_id(self.subject_id)
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The next moment it fires, without jitter; None while it is paused or after its end."""
+        return None if self.paused else self.timing.timetable.next_after(moment)
+
+
+_TITLE_BYTES = 200
+"""Bytes of the longest summary that Temporal takes."""
+
+
+def title_of(label: str, action: str) -> str:
+    """`Prices · refresh`, cut to what Temporal takes."""
+    tail = f" · {action}"
+    return label.encode()[: _TITLE_BYTES - len(tail.encode())].decode(errors="ignore") + tail
+
+
+class PassedOver(Shape):
+    """Counts of due times without a run since the schedule was made, as of the last minute or so.
+
+    `skipped`: an earlier run was still open; `missed`: the platform was away for longer than the
+    schedule makes up for, ten minutes unless it says otherwise.
+    """
+
+    skipped: int
+    missed: int
+
+
+_YEAR = timedelta(days=366)
+
+EITHER_DAY = "The expression names days of the month and of the week: it runs where either matches."
+
+
+def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[str]:
+    """A sentence for each change of the clock between two moments that touches due times."""
+    if timetable.cron is None:
+        return []
+    zone = ZoneInfo(timetable.zone)
+    notes = (_note(timetable.cron, zone, one) for one in clock_changes(zone, first, last))
+    return [note for note in notes if note is not None]
+
+
+def schedule_notes(timetable: Timetable, now: datetime) -> list[str]:
+    """Notes on the less expected times of a schedule, in the year to come."""
+    return [*day_notes(timetable), *clock_notes(timetable, now, now + _YEAR)]
+
+
+def day_notes(timetable: Timetable) -> Iterator[str]:
+    """A note on the two fields of days, if both restrict the schedule."""
+    if timetable.cron is not None and timetable.cron.either_day:
+        yield EITHER_DAY
+
+
+def fire_note(timetable: Timetable, due: datetime) -> str | None:
+    """The reason for a due time that the expression does not name; None for most."""
+    return next(iter(clock_notes(timetable, due - _MINUTE, due)), None)
+
+
+def _note(cron: Cron, zone: ZoneInfo, change: ClockChange) -> str | None:
+    earlier, later = sorted((change.before, change.after))
+    touched = next(walls(cron, earlier, later), None)
+    if touched is None:
+        return None
+    clock = (
+        f"the clock of {zone.key} goes {'forward' if change.is_forward else 'back'} from"
+        f" {change.before:%H:%M} to {change.after:%H:%M}"
+    )
+    if cron.around_the_clock:
+        return f"On {change.before:%Y-%m-%d} {clock}. The schedule keeps its interval."
+    if not change.is_forward:
+        return (
+            f"On {change.before:%Y-%m-%d} {clock}: {touched:%H:%M} comes twice. The schedule runs"
+            " the first time only."
+        )
+    if change.skips_day(touched):
+        return f"{touched:%Y-%m-%d} does not exist in {zone.key} and has no runs."
+    return (
+        f"{touched:%Y-%m-%d %H:%M} does not exist: {clock}. The schedule runs at"
+        f" {change.after:%H:%M} instead."
+    )

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from models.core.base import Id, JsonObject
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
-from models.data.formulas.rules.derived_fields import FieldRef, dependents
+from models.data.formulas.rules import FieldRef, dependents
 
 LONGEST_LABEL = 200
 

@@ -14,8 +14,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.data.databases.shapes import DatabaseDetail, DatabaseList
-from models.data.fields.joins import DATABASE, live_databases
 from models.data.fields.queries import shown_fields
+from models.data.fields.rows import DATABASE, live_databases
 from models.data.fields.shapes import FieldShape
 from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape

@@ -1,5 +1,6 @@
-"""Databases on the wire (interface, Database detail; decisions C17)."""
+"""Databases on the wire, with the options of their record pages."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -17,14 +18,8 @@ from models.core.base import (
     Shape,
 )
 from models.core.keys import Key
-from models.core.moments import MomentText
-from models.data.databases.rules.layout_options import (
-    ContentPosition,
-    PageWidth,
-    PropertyDensity,
-    RelationViewPosition,
-)
-from models.data.fields.rules.kinds import FieldKind
+from models.core.values import MomentText
+from models.data.fields.rules.fields import FieldKind
 from models.data.fields.shapes import (
     MAX_FIELDS,
     MAX_OPTIONS,
@@ -33,6 +28,33 @@ from models.data.fields.shapes import (
     FieldShape,
 )
 from models.data.views.shapes import MAX_VIEWS, CreateView, ViewShape
+
+
+class PageWidth(StrEnum):
+    NARROW = "narrow"
+    STANDARD = "standard"
+    WIDE = "wide"
+    FULL = "full"
+
+
+class PropertyDensity(StrEnum):
+    COMPACT = "compact"
+    COMFORTABLE = "comfortable"
+    SPACIOUS = "spacious"
+
+
+class ContentPosition(StrEnum):
+    BELOW = "below"
+    ABOVE = "above"
+    SIDE = "side"
+    HIDDEN = "hidden"
+
+
+class RelationViewPosition(StrEnum):
+    SECTION = "section"
+    TAB = "tab"
+    SIDE = "side"
+    HIDDEN = "hidden"
 
 
 class CreateDatabase(Input):

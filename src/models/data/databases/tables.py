@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
 
 class FieldConversionValue(SQLModel, table=True):

@@ -6,11 +6,9 @@ from typing import Any
 from sqlalchemy import FromClause, Select, select
 
 from models.core.base import Id, deferred_adapter
-from models.core.bundles.kinds import BundleKind, Row
-from models.core.bundles.rules import Stage, shape_problem
-from models.data.fields.joins import DATABASE, live_databases
-from models.data.fields.rules.fields import Option
-from models.data.fields.rules.kinds import FieldKind
+from models.core.bundles import BundleKind, Row, Stage, shape_problem
+from models.data.fields.rows import DATABASE, live_databases
+from models.data.fields.rules.fields import FieldKind, Option
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.tables import database, field
 

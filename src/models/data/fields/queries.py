@@ -1,6 +1,10 @@
-"""Reading databases and their fields."""
+"""Reading databases and their fields, and checking what their settings refer to.
 
-from collections.abc import Collection, Sequence
+A noun of a higher wing that fields may name registers how it is checked; `models.registrations`
+lists them.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -9,18 +13,24 @@ from sqlalchemy import ARRAY, ScalarSelect, Select, Uuid, bindparam, cast, func,
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, placement_of, sees_items
 from models.core.access.rules import Actor, Level
-from models.core.base import Id
-from models.data.fields.field_rows import field_spec, fields_as_text, read_fields
-from models.data.fields.joins import live_databases, open_databases, placed_databases
-from models.data.fields.rows import RemovedFieldRow
-from models.data.fields.rules.fields import FieldSpecs, Schema
-from models.data.fields.rules.kinds import FieldKind
+from models.core.base import Id, JsonObject
+from models.data.fields.rows import (
+    RemovedFieldRow,
+    field_spec,
+    fields_as_text,
+    live_databases,
+    open_databases,
+    placed_databases,
+    read_fields,
+)
+from models.data.fields.rules.fields import FieldKind, FieldSpecs, Schema
 from models.data.fields.shapes import FieldShape
 from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError, NotFoundError
-from runtime.prefetching import Prefetch
-from runtime.prepared_statement import PreparedStatement
+from runtime.ids import parse_id
+from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import PreparedStatement
 
 visible = placement_of(database)
 """The placement of a database: `await visible(work, workspace_ids, database_id, user_id)`."""
@@ -266,3 +276,50 @@ _SCHEMA = PreparedStatement(
 def field_shape(row: DatabaseField) -> FieldShape:
     """A field as the interface shows it."""
     return FieldShape.model_validate({**columns_of(row), "order": row.position})
+
+
+KindAndSettings = tuple[FieldKind, JsonObject | None]
+"""The kind and the settings of a field in a body."""
+
+ReferenceCheck = Callable[[UnitOfWork, Actor, Id], Awaitable[None]]
+"""Raises `NotFoundError` or `DeniedError` when the actor may not name what has this id."""
+
+_SETTINGS = {FieldKind.RELATION: "databaseId", FieldKind.BUTTON: "actionId"}
+"""The setting of a field kind that names something."""
+
+
+def check_reference_with(kind: FieldKind, check: ReferenceCheck) -> None:
+    """Have what fields of a kind name checked by `check`; one for each kind."""
+    _CHECKS[kind] = check
+
+
+async def check_references(
+    work: UnitOfWork, actor: Actor, fields: Iterable[KindAndSettings]
+) -> None:
+    """Check that the actor may name what these fields name, before anything else is checked.
+
+    A value that is no id is left to the check of the settings. Raises `NotFoundError` for what the
+    actor does not see, `DeniedError` without edit access to a database that would get the other
+    side of a relation.
+    """
+    named = {
+        (kind, found)
+        for kind, settings in fields
+        if kind in _SETTINGS and (found := _id((settings or {}).get(_SETTINGS[kind]))) is not None
+    }
+    for kind, id_ in sorted(named):
+        await _CHECKS[kind](work, actor, id_)
+
+
+def _id(value: object) -> Id | None:
+    return parse_id(value) if isinstance(value, str) else None
+
+
+async def _check_database(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
+    needed = (
+        "A relation needs edit access to the database it points into, which gets its other side."
+    )
+    await require_edit(work, actor, database_id, needed)
+
+
+_CHECKS: dict[FieldKind, ReferenceCheck] = {FieldKind.RELATION: _check_database}

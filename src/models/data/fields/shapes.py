@@ -15,7 +15,7 @@ from models.core.base import (
     Shape,
 )
 from models.core.keys import Key
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 
 MAX_FIELDS = 500
 MAX_OPTIONS = 1_000

@@ -6,11 +6,10 @@ from typing import Any
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_items
-from models.content.surfaces.commands.surfaces import create_missing
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.commands import create_missing
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.base import Id, deferred_adapter
-from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.core.bundles.rules import USER, Stage, shape_problem
+from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage, shape_problem
 from models.data.fields.bundle import of_live_databases
 from models.data.forms.shapes import Questions
 from models.data.forms.tables import form, form_submission

@@ -7,14 +7,14 @@ from sqlalchemy import insert, literal, select, update
 
 from models.content.items.commands import check_parent, create_item_for
 from models.content.items.rules import ItemKind
-from models.content.surfaces.commands.surfaces import copy_surface, create_surface
-from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.commands import copy_surface, create_surface
+from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
 from models.data.fields.queries import load_schema, require_edit
 from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
-from models.data.forms.rules.questions import check_fields, default_fields, read_answers
+from models.data.forms.rules import check_fields, default_fields, read_answers
 from models.data.forms.shapes import (
     CreateForm,
     CreateFormBody,
@@ -25,14 +25,14 @@ from models.data.forms.shapes import (
     UpdateForm,
 )
 from models.data.forms.tables import Form, form, form_submission
-from models.data.records.commands.records import create_record
+from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
-from runtime.timestamps import wire_timestamp
 
 
 async def create_form_item(work: UnitOfWork, actor: Actor, body: CreateFormBody) -> FormDetail:

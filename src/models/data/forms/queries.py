@@ -11,19 +11,19 @@ from models.content.items.queries import placement, placement_of
 from models.content.surfaces.queries import surface_id_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.fields.locks import share_schema
+from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.queries import visible as database_visible
 from models.data.fields.rules.fields import Schema
-from models.data.forms.rules.questions import Question, questions, unmet
+from models.data.forms.rules import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
 from models.data.forms.tables import FormSubmission, form, form_submission
-from models.data.records.queries.search import seen_titles
-from models.people.workspaces.queries import live_workspace_of
+from models.data.records.search import seen_titles
+from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
 
 visible = placement_of(form)
 """The placement of a form: `await visible(work, workspace_ids, form_id, user_id)`."""

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
-from models.core.documented import documented_as
-from models.core.moments import InputMoment
-from models.data.fields.rules.kinds import FieldKind
+from models.core.openapi import documented_as
+from models.core.values import InputMoment
+from models.data.fields.rules.fields import FieldKind
 
 MAX_QUESTIONS = 200
 MAX_SUBMISSIONS = 1_000_000_000

@@ -1,16 +1,53 @@
-"""Reading the history of records."""
+"""Writing and reading the history of records, and its shapes."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import FromClause, Select, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Insert, Select, insert, select, union_all
 
-from models.core.base import Id
+from models.core.access.rules import PrincipalType
+from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.core.pagination import PageRequest
-from models.data.record_changes.rows import ChangeRow
-from models.data.record_changes.rules import changed_keys
-from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
-from models.data.record_changes.tables import record_change
+from models.data.record_changes.rules import ChangeKind, changed_keys
+from models.data.record_changes.tables import ChangeRow, record_change
 from runtime.database import UnitOfWork, columns_of
+
+
+class RecordChangeShape(Shape):
+    """One change: `before` and `after` hold the values of the keys it changed.
+
+    A key missing on one side had no value there; the values of `omittedKeys` were too long to
+    keep. `runId` is the automation run that wrote, if one did.
+    """
+
+    id: Id
+    kind: ChangeKind
+    at: Moment
+    actor_user_id: Id | None
+    principal_type: PrincipalType
+    run_id: Id | None
+    changed_keys: list[str]
+    omitted_keys: list[str]
+    before: JsonObject | None
+    after: JsonObject | None
+
+
+class RecordHistory(Shape):
+    changes: list[RecordChangeShape]
+    cursor: Nullable[str]
+
+
+def recording(values: Mapping[str, ColumnElement[Any]], *conditions: ColumnElement[bool]) -> Insert:
+    """The insertion of changes with these values, for the statement that makes them."""
+    return insert(record_change).from_select(
+        list(values), select(*values.values()).where(*conditions)
+    )
+
+
+def recording_rows(changes: Select[Any]) -> Insert:
+    """The insertion of changes that have the columns of the table, in their order."""
+    return insert(record_change).from_select(record_change.c.keys(), changes)
+
 
 CHANGE = record_change.c
 """The columns of the changes that are written."""

@@ -1,7 +1,7 @@
-"""The table of changes."""
+"""The table of changes of records, and the type of its rows."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import ARRAY, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.data.record_changes.rules import ChangeKind
-from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
+from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, table_of
 
 
 class RecordChange(SQLModel, table=True):
@@ -45,3 +45,16 @@ class RecordChange(SQLModel, table=True):
 
 
 record_change = table_of(RecordChange)
+
+
+class ChangeRow(Protocol):
+    """A change of a record."""
+
+    id: Id
+    record_id: Id
+    kind: str
+    actor_user_id: Id | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    omitted_keys: list[str] | None
+    at: datetime

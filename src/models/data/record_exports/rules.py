@@ -9,11 +9,10 @@ from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from models.core.filters.forms import ValueForm
+from models.core.filters.grammar import ValueForm
 from models.core.values import moment
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, FieldValue
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import value_form
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, FieldValue
+from models.data.fields.rules.values import value_form
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.content.files.shapes import StoredFile
+from models.content.files.queries import StoredFile
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
-from models.core.documented import documented_as
+from models.core.openapi import documented_as
 from models.data.records.shapes import MAX_SORTS, Sort
 from models.messages.jobs.rules import JobStatus
 

@@ -21,18 +21,14 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.content.surfaces.bundle import surface_kinds
 from models.core.base import Id
-from models.core.bundles.findings import Findings
-from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles import USER, BundleKind, Findings, ImportTarget, Row, Stage
 from models.data.fields.bundle import of_live_databases
-from models.data.fields.field_rows import find_fields, specs_of_rows
-from models.data.fields.joins import DATABASE, live_databases
-from models.data.fields.rules.fields import FieldSpecs
-from models.data.fields.rules.kinds import DERIVED_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rows import DATABASE, find_fields, live_databases, specs_of_rows
+from models.data.fields.rules.fields import DERIVED_KINDS, TITLE_KEY, FieldKind, FieldSpecs
 from models.data.fields.tables import field, removed_field
-from models.data.records.commands.recomputation_jobs import request_recomputation
-from models.data.records.rules.write.computed_order import Stale
-from models.data.records.rules.write.data import DataCheck
+from models.data.records.computed_values import request_recomputation
+from models.data.records.rules.computed_order import Stale
+from models.data.records.rules.values import DataCheck
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork
 

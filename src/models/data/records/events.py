@@ -1,22 +1,33 @@
-"""The events of changed records, kept in the transaction of whoever writes.
+"""Events and notifications of changed records, one write or many.
 
 Writers ask once whether any automation subscribes to the database. If one does, every change is
 kept as it is: what later happens to the record changes nothing of the event.
+
+A bulk write leaves its rows in the database, so what an event holds is read back: a record as it is
+now, and as it was before. Of computed values only the present ones are known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from models.data.fields.rules.fields import Schema
-from models.data.record_changes.rules import ChangeKind
-from models.data.records.queries.details import record_details
-from models.data.records.rules.events import bounded, differing
-from models.data.records.rules.write.writes import Planned, StoredRecord
+from models.data.fields.rows import item_of_database
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind, Schema
+from models.data.record_changes.rules import ChangeKind, RecordedChange
+from models.data.record_changes.tables import ChangeRow
+from models.data.records.details import record_details
+from models.data.records.rows import CHANGES_WITH_CREATIONS, read_records
+from models.data.records.rules.writes import Planned, StoredRecord, bounded_change, differing_fields
 from models.data.records.shapes import RecordDetail
-from models.messages.events.commands import emit_record_changes
-from models.messages.events.queries import has_record_subscriber
+from models.messages.events.commands import emit_record_changes, has_record_subscriber
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, about, notify_each
+from models.people.users import display_name
 from runtime.database import UnitOfWork
+from runtime.ids import least_id, parse_id
 
 CHUNK = 100
 """Changes that are in memory at once as events."""
@@ -54,7 +65,9 @@ async def keep_changes(
     rows: Mapping[Id, StoredRecord],
 ) -> None:
     """Keep an event for each of at most `CHUNK` changes; `rows` as in `emit_changes`."""
-    events = [bounded(change) for change in await _changes(work, actor, schema, changes, rows)]
+    events = [
+        bounded_change(change) for change in await _changes(work, actor, schema, changes, rows)
+    ]
     here = schema.workspace_id, schema.database_id
     await emit_record_changes(work, *here, events, actor.principal.run_chain)
 
@@ -101,7 +114,7 @@ def _change(
     computed = [key for key, spec in schema.fields.items() if spec.computed]
     keys = set(plan.changed_keys)
     if before is not None:
-        keys.update(differing(before, record, computed))
+        keys.update(differing_fields(before, record, computed))
     return {
         "record": record,
         "before": before,
@@ -130,3 +143,130 @@ def _as_it_was(schema: Schema, plan: Planned, past: RecordDetail) -> JsonObject:
         if key in schema.fields and schema.fields[key].relation:
             snapshot["relations"][key] = old.get(key, [])
     return snapshot
+
+
+async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
+    """Keep an event for each change that the actor made in this transaction, if any is heard.
+
+    Never more than `CHUNK` changes are in memory.
+    """
+    if not await has_subscriber(work, actor, schema):
+        return
+    # Ids of changes come from the database's clock.
+    last = least_id(await work.scalar(select(func.transaction_timestamp())))
+    while changes := await _written(work, actor, schema, last):
+        last = changes[-1].id
+        ids = [change.record_id for change in changes]
+        rows = await read_records(work, schema, ids)
+        past = await _last_changes(work, schema, ids, changes[0].id)
+        planned = [
+            _planned(change, rows[change.record_id], past.get(change.record_id))
+            for change in changes
+        ]
+        await keep_changes(work, actor, schema, planned, rows)
+
+
+async def _written(
+    work: UnitOfWork, actor: Actor, schema: Schema, after: Id
+) -> Sequence[ChangeRow]:
+    statement = select(CHANGES_WITH_CREATIONS).where(
+        CHANGES_WITH_CREATIONS.c.id > after,
+        CHANGES_WITH_CREATIONS.c.workspace_id == schema.workspace_id,
+        CHANGES_WITH_CREATIONS.c.database_id == schema.database_id,
+        CHANGES_WITH_CREATIONS.c.actor_user_id == actor.user_id,
+        CHANGES_WITH_CREATIONS.c.run_id.is_not_distinct_from(actor.principal.run_id),
+        CHANGES_WITH_CREATIONS.c.at == work.now,
+    )
+    return await work.rows(
+        statement.order_by(CHANGES_WITH_CREATIONS.c.id).limit(CHUNK), of=ChangeRow
+    )
+
+
+async def _last_changes(
+    work: UnitOfWork, schema: Schema, ids: Collection[Id], before: Id
+) -> Mapping[Id, ChangeRow]:
+    statement = (
+        select(
+            CHANGES_WITH_CREATIONS.c.record_id,
+            CHANGES_WITH_CREATIONS.c.kind,
+            CHANGES_WITH_CREATIONS.c.actor_user_id,
+            CHANGES_WITH_CREATIONS.c.at,
+        )
+        .where(
+            CHANGES_WITH_CREATIONS.c.workspace_id == schema.workspace_id,
+            CHANGES_WITH_CREATIONS.c.record_id.in_(ids),
+            CHANGES_WITH_CREATIONS.c.id < before,
+        )
+        .ext(distinct_on(CHANGES_WITH_CREATIONS.c.record_id))
+        .order_by(CHANGES_WITH_CREATIONS.c.record_id, CHANGES_WITH_CREATIONS.c.id.desc())
+    )
+    return {row.record_id: row for row in await work.rows(statement, of=ChangeRow)}
+
+
+def _planned(change: ChangeRow, now: StoredRecord, past: ChangeRow | None) -> Planned:
+    """A change of the history as the write that made it was planned."""
+    kind = ChangeKind(change.kind)
+    omitted = change.omitted_keys or ()
+    history = RecordedChange(change.record_id, kind, change.before, change.after, omitted)
+    before = None if kind is ChangeKind.CREATED else _before(change, now, past)
+    return Planned(before, now, kind, history=history)
+
+
+def _before(change: ChangeRow, now: StoredRecord, past: ChangeRow | None) -> StoredRecord:
+    old, new = change.before or {}, change.after or {}
+    stays = {key: value for key, value in now.data.items() if key not in new}
+    deleted = past is not None and past.kind == ChangeKind.DELETED
+    archived = {ChangeKind.ARCHIVED.value: False, ChangeKind.RESTORED.value: not deleted}
+    return now._replace(
+        title=old.get(TITLE_KEY, now.title),
+        data={**stays, **{key: value for key, value in old.items() if key != TITLE_KEY}},
+        archived=archived.get(change.kind, now.archived),
+        deleted_at=past.at if past is not None and deleted else None,
+        updated_by_user_id=now.created_by_user_id if past is None else past.actor_user_id,
+        updated_at=now.created_at if past is None else past.at,
+    )
+
+
+async def notify_assigned(
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
+) -> None:
+    """Notify who is in a person field now and was not before; rows that come in tell nobody."""
+    keys = [key for key, spec in schema.fields.items() if spec.kind is FieldKind.PERSON]
+    if not keys or actor.principal.bulk:
+        return
+    assigned = [(plan, dict(_added(plan, keys))) for plan in plans]
+    # Who takes something on needs nobody to tell them, and costs no statement.
+    if not any(people.keys() - {actor.person} for _, people in assigned):
+        return
+    item_id = await work.scalar(item_of_database(schema.workspace_id, schema.database_id))
+    name = await display_name(work, actor.person)
+    notices = [
+        ([user_id], _notice(actor, plan, item_id, name, key))
+        for plan, people in assigned
+        for user_id, key in people.items()
+    ]
+    await notify_each(work, schema.workspace_id, notices)
+
+
+def _notice(actor: Actor, plan: Planned, item_id: Id, name: str, key: str) -> Notice:
+    return Notice(
+        kind=NotificationKind.ASSIGNMENT,
+        title=about(f"{name} assigned “{plan.after.title}” to you"),
+        item_id=item_id,
+        record_id=plan.after.id,
+        run_id=actor.principal.run_id,
+        actor_user_id=actor.person,
+        data={"fieldKey": key},
+    )
+
+
+def _added(plan: Planned, keys: Sequence[str]) -> Iterator[tuple[Id, str]]:
+    """The people a write has assigned, and the field that says so."""
+    if plan.kind in {None, ChangeKind.DELETED}:
+        return
+    for key in keys:
+        before = () if plan.before is None else plan.before.data.get(key) or ()
+        for text in plan.after.data.get(key) or ():
+            user_id = parse_id(text) if isinstance(text, str) else None
+            if user_id is not None and text not in before:
+                yield user_id, key

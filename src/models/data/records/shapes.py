@@ -6,10 +6,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
-from models.core.documented import documented_as
 from models.core.keys import Key
-from models.core.moments import MomentText
-from models.data.fields.rules.aggregates import Aggregate
+from models.core.openapi import documented_as
+from models.core.values import MomentText
+from models.data.fields.rules.settings import Aggregate
 
 DEFAULT_QUERY_LIMIT = 50
 MAX_QUERY_LIMIT = 200

@@ -7,9 +7,8 @@ from sqlalchemy import Select, or_, select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind, Row
-from models.core.bundles.rules import USER, Stage
-from models.data.time_entries.rules.kinds import EntryStatus
+from models.core.bundles import USER, BundleKind, Row, Stage
+from models.data.time_entries.rules import EntryStatus
 from models.data.time_entries.tables import time_entry
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Nullable, Shape, example
-from models.core.moments import InputMoment
-from models.data.time_entries.rules.kinds import (
+from models.core.values import InputMoment
+from models.data.time_entries.rules import (
+    LONGEST,
     CompletedBy,
     EntryAction,
     EntryMode,
@@ -16,8 +17,8 @@ from models.data.time_entries.rules.kinds import (
     EntryStatus,
     OnActive,
     TargetKind,
+    milliseconds,
 )
-from models.data.time_entries.rules.times import LONGEST, milliseconds
 
 MAX_DURATION_MS = milliseconds(LONGEST)
 

@@ -1,4 +1,4 @@
-"""The table of time entries."""
+"""The table of time entries, as durable work too."""
 
 from datetime import datetime
 from typing import Any
@@ -8,8 +8,11 @@ from sqlalchemy.dialects.postgresql import BYTEA, TSTZMULTIRANGE
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.data.time_entries.rules.kinds import (
+from models.core.lifecycle.commands import WorkTable
+from models.data.time_entries.rules import (
+    ENTRY_LIFECYCLE,
     OPEN_ENTRY,
+    TIMED_MODES,
     CompletedBy,
     EntryMode,
     EntrySound,
@@ -17,7 +20,8 @@ from models.data.time_entries.rules.kinds import (
     EntryStatus,
     TargetKind,
 )
-from runtime.schema import Timestamp, listed, one_of, partial_index, table_of
+from runtime.postgresql.schema import Timestamp, listed, one_of, partial_index, table_of
+from runtime.temporal.families import Family
 
 
 class TimeEntry(SQLModel, table=True):
@@ -113,3 +117,12 @@ class TimeEntry(SQLModel, table=True):
 
 
 time_entry = table_of(TimeEntry)
+
+TIME_ENTRIES = WorkTable(
+    time_entry,
+    ENTRY_LIFECYCLE,
+    ended_column="closed_at",
+    # Others go on until somebody ends them.
+    executed=time_entry.c.mode.in_(TIMED_MODES),
+    family=Family.TIMER_DUE,
+)

@@ -7,8 +7,7 @@ from sqlalchemy import Select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind, Row
-from models.core.bundles.rules import USER, Stage, shape_problem
+from models.core.bundles import USER, BundleKind, Row, Stage, shape_problem
 from models.data.fields.bundle import of_live_databases
 from models.data.views.rules.kinds import ViewKind
 from models.data.views.shapes import Manifest

@@ -10,8 +10,8 @@ from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.data.fields.joins import DATABASE, database_of
-from models.data.records.rules.query.views import through_view
+from models.data.fields.rows import DATABASE, database_of
+from models.data.records.rules.query.plan import through_view
 from models.data.records.shapes import RecordQuery
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.shapes import ViewList, ViewShape

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
-from models.core.documented import documented_as
 from models.core.keys import Key
+from models.core.openapi import documented_as
 from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
 
 MAX_VIEWS = 200

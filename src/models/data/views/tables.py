@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class View(SQLModel, table=True):

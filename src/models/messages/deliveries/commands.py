@@ -1,30 +1,110 @@
-"""Accepting deliveries, and the guarded writes of whoever attempts them (promise I3)."""
+"""Accepting and reading deliveries, and the guarded writes of attempts (promise I3)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
 
 from pydantic_core import to_json
-from sqlalchemy import Text, bindparam, column, func, literal, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    bindparam,
+    case,
+    column,
+    exists,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
-from models.messages.deliveries.lifecycle import DELIVERIES
-from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import (
+    OPEN_DELIVERY,
     Answer,
     DeliveryChannel,
     DeliveryStatus,
     kept_for,
     next_pause,
 )
-from models.messages.deliveries.tables import WAITING, delivery
-from runtime import outbox
+from models.messages.deliveries.tables import DELIVERIES, WAITING, delivery, delivery_line
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.families import Family
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
+
+
+class DeliveryRow(Protocol):
+    """A delivery of `subject_id` to `target_id`; `input` is what the channel needs beside them."""
+
+    id: Id
+    workspace_id: Id
+    channel: str
+    subject_id: Id
+    target_id: Id
+    input: dict[str, Any]
+    status: str
+    attempts: int
+    next_attempt_at: datetime | None
+    answer_status: int | None
+    error: str | None
+    error_code: str | None
+    executing: bool
+    executions: int
+    expires_at: datetime
+    created_at: datetime
+    completed_at: datetime | None
+
+
+DELIVERY = delivery.c
+"""The columns of deliveries in `deliveries_by`."""
+
+
+def deliveries_by(
+    channel: DeliveryChannel, workspace_id: Id, *columns: ColumnElement[Any]
+) -> Select[Any]:
+    """These columns of the deliveries of a workspace by a channel, closed ones too."""
+    return select(*columns).where(
+        delivery.c.workspace_id == workspace_id, delivery.c.channel == channel
+    )
+
+
+def has_room(
+    workspace_id: ColumnElement[Any],
+    channel: DeliveryChannel,
+    target_id: ColumnElement[Any],
+    *,
+    most: int,
+    most_failing: int,
+) -> ColumnElement[bool]:
+    """True while fewer deliveries than `most` are open to the target that columns name.
+
+    While its circuit is not closed, `most_failing` counts instead.
+    """
+    failing = (
+        exists(delivery_line.c.target_id)
+        .where(
+            delivery_line.c.workspace_id == workspace_id,
+            delivery_line.c.channel == channel,
+            delivery_line.c.target_id == target_id,
+            delivery_line.c.retry_at.is_not(None),
+        )
+        .correlate_except(delivery_line)
+    )
+    limit = case((failing, most_failing), else_=most)
+    open_ids = (
+        select(delivery.c.id)
+        .where(delivery.c.target_id == target_id, delivery.c.status.in_(OPEN_DELIVERY))
+        .limit(limit)
+        .correlate_except(delivery)
+        .subquery()
+    )
+    return select(func.count()).select_from(open_ids).scalar_subquery() < limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,107 @@
-"""Effects of a receiver's answers on the line of its deliveries (ADR 0070)."""
+"""Lines of deliveries: each with its receiver's circuit, moved by its answers (ADR 0070)."""
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import ColumnElement, and_, delete, exists, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.core.base import Id
-from models.messages.deliveries import circuit
-from models.messages.deliveries.circuit import Circuit
-from models.messages.deliveries.rows import DeliveryRow
+from models.core.base import Id, Moment, Shape
+from models.core.purging import MAX_ROWS, purge
+from models.messages.deliveries.commands import DeliveryRow
 from models.messages.deliveries.rules import LONGEST_PAUSE, Answer, DeliveryChannel, DeliveryStatus
-from models.messages.deliveries.shapes import CircuitBody
 from models.messages.deliveries.tables import WAITING, DeliveryLine, delivery, delivery_line
 from runtime.database import UnitOfWork
+
+MOST_FAILURES = 5
+"""Attempts in a row that fail before the circuit opens."""
+
+FIRST_CIRCUIT_PAUSE = 10.0
+"""Seconds that a circuit is open at first; each trial that fails doubles them."""
+
+LONGEST_CIRCUIT_PAUSE = 3_600.0
+"""Seconds that a circuit is open at most, unless the receiver itself names a later time."""
+SPREAD = 0.2
+"""The part of a pause that chance takes away, so that receivers are not all tried at once."""
+
+
+class CircuitState(StrEnum):
+    CLOSED = "closed"
+    """Deliveries are attempted as they come."""
+    OPEN = "open"
+    """The receiver keeps failing: nothing is attempted before the next trial."""
+    HALF_OPEN = "half_open"
+    """One delivery is a trial, or will be as soon as there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """The outcome of the attempts of a line, up to now.
+
+    `opened` counts the pauses since the last success, and `retry_at` ends the latest; a circuit
+    without it is closed. `since` is when it opened or closed.
+    """
+
+    failures: int = 0
+    opened: int = 0
+    retry_at: datetime | None = None
+    since: datetime | None = None
+    succeeded_at: datetime | None = None
+
+    def state(self, now: datetime) -> CircuitState:
+        """The state at a moment; an open circuit opens halfway by time alone."""
+        if self.retry_at is None:
+            return CircuitState.CLOSED
+        return CircuitState.OPEN if now < self.retry_at else CircuitState.HALF_OPEN
+
+
+def after_success(before: Circuit, now: datetime) -> Circuit:
+    """The circuit closes, and stays so."""
+    since = before.since if before.retry_at is None else now
+    return Circuit(since=since, succeeded_at=now)
+
+
+def after_failure(
+    before: Circuit, now: datetime, chance: float, retry_after: float | None = None
+) -> Circuit:
+    """The circuit after one more failure; `chance` is between 0 and 1.
+
+    What was under way when it opened changes nothing more.
+    """
+    state, failures = before.state(now), before.failures + 1
+    if state is CircuitState.OPEN or (state is CircuitState.CLOSED and failures < MOST_FAILURES):
+        return replace(before, failures=failures)
+    pause = max(pause_of(before.opened, chance), retry_after or 0)
+    return replace(
+        before,
+        failures=failures,
+        opened=before.opened + 1,
+        retry_at=now + timedelta(seconds=pause),
+        since=now if state is CircuitState.CLOSED else before.since,
+    )
+
+
+def pause_of(opened: int, chance: float) -> float:
+    """Seconds that a circuit is open which was so many times before, without a success."""
+    pause: float = min(FIRST_CIRCUIT_PAUSE * 2 ** min(opened, 30), LONGEST_CIRCUIT_PAUSE)
+    return pause * (1 - SPREAD * chance)
+
+
+class CircuitBody(Shape):
+    """The circuit of a receiver: `open` while it keeps failing, and its deliveries wait.
+
+    At `nextAttemptAt` one delivery is tried, and the circuit is `half_open`: it closes when that
+    arrives, and opens for longer when it does not. `failures` are those in a row.
+    """
+
+    state: CircuitState
+    since: Moment | None
+    next_attempt_at: Moment | None
+    failures: int
+
 
 MOST_RELEASED = 5
 """Attempts up to which a delivery is due at once when its circuit closes. Those after them keep to
@@ -44,12 +130,12 @@ async def record_answer(work: UnitOfWork, delivery_row: DeliveryRow, answer: Ans
     assert row is not None
     before = _circuit(row)
     if answer.end is DeliveryStatus.DELIVERED:
-        after = circuit.after_success(before, work.now)
+        after = after_success(before, work.now)
         if before.retry_at is not None:
             await _release(work, delivery_row)
     else:
         asked = min(answer.retry_after or 0, LONGEST_PAUSE)
-        after = circuit.after_failure(before, work.now, random.random(), asked)  # noqa: S311
+        after = after_failure(before, work.now, random.random(), asked)  # noqa: S311
     if after != before:
         await work.execute(update(delivery_line).where(condition).values(**asdict(after)))
 
@@ -133,3 +219,13 @@ def _of(workspace_id: Id, channel: str | ColumnElement[str], target_id: Id) -> C
         _line.channel == channel,
         _line.target_id == target_id,
     )
+
+
+async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove deliveries that ended before a moment.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    ended = delivery.c.completed_at
+    old = select(delivery.c.id).where(ended < before).order_by(ended)
+    return await purge(work, delivery, old, limit) or await forget_unused_lines(work)

@@ -37,13 +37,11 @@ from models.messages.deliveries.tables import (
     delivery,
     delivery_line,
 )
-from runtime import outbox
-from runtime.database import UnitOfWork
-from runtime.families import Family
-from runtime.id_lookup import is_among
-from runtime.prepared_statement import PreparedStatement
-from runtime.skip_scan import distinct
-from runtime.work import Work
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.schema import is_among, skip_scan
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 LINE_ROOM = 8
 """Executions at once for a receiver whose latest answer was a success; any other has one."""
@@ -67,7 +65,7 @@ class _Next(Protocol):
 
 def _lines(own: ColumnElement[bool]) -> CTE:
     """The lines that deliveries wait in."""
-    return distinct("line", (_one.workspace_id, _one.channel, _one.target_id), WAITING, own)
+    return skip_scan("line", (_one.workspace_id, _one.channel, _one.target_id), WAITING, own)
 
 
 def _of(line: CTE, table: FromClause) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""The tables of deliveries and of the lines they stand in."""
+"""The tables of deliveries and of the lines they stand in, and deliveries as durable work."""
 
 from datetime import datetime
 from typing import Any
@@ -8,12 +8,15 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
 from models.messages.deliveries.rules import (
+    DELIVERY_LIFECYCLE,
     OPEN_DELIVERY,
     DeliveryChannel,
     DeliveryStatus,
 )
-from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
+from runtime.temporal.families import Family
 
 _OPEN = f"status IN ({listed(OPEN_DELIVERY)})"
 _LINE = ("workspace_id", "channel", "target_id")
@@ -108,3 +111,5 @@ delivery_line = table_of(DeliveryLine)
 _PENDING = delivery.c.status == literal_column(listed(OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
+
+DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE, family=Family.DELIVERY)

@@ -1,11 +1,13 @@
-"""Emitting an event, in the transaction of what it tells; a rollback takes it back, too."""
+"""Emitting an event, in the transaction of what it tells, and finding who subscribes to it."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from pydantic_core import to_json
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    Select,
     Text,
     Uuid,
     bindparam,
@@ -22,13 +24,51 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
-from models.messages.events.rules import ANSWERED_BY, EventKind
+from models.messages.events.rules import ANSWERED_BY, RECORD_SUBSCRIPTIONS, EventKind
 from models.messages.events.tables import automation_subscription, trigger_event
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
 from runtime.ids import new_id
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+
+_subscription = automation_subscription.c
+
+
+class _Subscribers(Protocol):
+    """Of all subscriptions to a database: None without any, else whether one takes all changes."""
+
+    include_system: bool | None
+
+
+_RECORD_SUBSCRIBERS = PreparedStatement(
+    select(func.bool_or(_subscription.include_system).label("include_system")).where(
+        _subscription.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _subscription.kind == func.any(literal(list(RECORD_SUBSCRIPTIONS), ARRAY(Text))),
+        _subscription.subject_id == bindparam("database_id", type_=Uuid),
+    ),
+    _Subscribers,
+)
+
+
+async def has_record_subscriber(
+    work: Work, workspace_id: Id, database_id: Id, *, system: bool
+) -> bool:
+    """True when any automation subscribes to changes of a database's records.
+
+    `system` asks for automations that also take what the platform writes by itself.
+    """
+    parameters = {"workspace_id": workspace_id, "database_id": database_id}
+    (found,) = await _RECORD_SUBSCRIBERS.rows(work, parameters)
+    return found.include_system is not None and (found.include_system or not system)
+
+
+def waiting_events() -> Select[Any]:
+    """The number of events that wait for the dispatcher, and the moment of the oldest of them."""
+    oldest: ColumnElement[Any] = func.min(trigger_event.c.created_at).label("oldest")
+    waiting: ColumnElement[Any] = func.count().label("waiting")
+    return select(waiting, oldest)
+
 
 _ROWS = (
     func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
@@ -47,6 +87,7 @@ _EVENT = {
     "created_at": _NOW,
     "due_at": _NOW,
 }
+
 # Event ids were made in the order of the writes, and so they are numbered.
 _EMIT_CHANGES = PreparedStatement(
     insert(trigger_event).from_select(

@@ -1,17 +1,21 @@
-"""Accepting jobs, and the guarded writes of whoever executes them (promise I3)."""
+"""Accepting jobs, the guarded writes of whoever executes them (promise I3), and their purge."""
 
-from sqlalchemy import delete
+from datetime import datetime
+
+from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.core.purging import MAX_ROWS, purge
 from models.core.work_bounds import require_place
-from models.messages.jobs.lifecycle import JOBS
-from models.messages.jobs.rows import JobRow
-from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.queries import JobRow
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import JOBS, job
 from runtime.database import UnitOfWork
-from runtime.families import Family
-from runtime.outbox import AWAITED, StartRequest
+from runtime.ids import least_id
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import AWAITED, StartRequest
 
 
 async def accept_job(
@@ -134,3 +138,24 @@ async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
             JOBS.table.c.workspace_id == workspace_id, JOBS.table.c.id == job_id, ~JOBS.is_open
         )
     )
+
+
+async def purge_jobs(
+    work: UnitOfWork, before: datetime, limit: int = MAX_ROWS, *, family: Family | None = None
+) -> int:
+    """Remove jobs that ended before a moment, of a family or of all; what they did stays.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(job.c.id)
+        .where(
+            # Accepted before it ended: the oldest ids are all that is looked at.
+            job.c.id < least_id(before),
+            job.c.status.not_in(OPEN_JOB),
+            job.c.completed_at < before,
+            *([] if family is None else [job.c.family == family.value]),
+        )
+        .order_by(job.c.id)
+    )
+    return await purge(work, job, old, limit)

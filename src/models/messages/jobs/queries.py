@@ -1,16 +1,15 @@
 """Reading jobs."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, Uuid, bindparam, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
-from models.messages.jobs.lifecycle import JOBS
-from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import job
-from models.people.members.queries import role_of
+from models.messages.jobs.tables import JOBS, job
+from models.people.members import role_of
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictError,
@@ -23,8 +22,28 @@ from runtime.errors import (
     UpstreamError,
     ValidationError,
 )
-from runtime.families import Family
-from runtime.prepared_statement import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
+
+
+class JobRow(Protocol):
+    """A job: `input` is what was asked for, `progress` where the next chunk begins."""
+
+    id: Id
+    workspace_id: Id
+    family: str
+    subject_id: Id
+    actor_user_id: Id
+    status: str
+    input: dict[str, Any]
+    progress: dict[str, Any]
+    result: dict[str, Any] | None
+    error: str | None
+    error_code: str | None
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+
 
 _JOB = PreparedStatement(
     select(job).where(
@@ -34,7 +53,6 @@ _JOB = PreparedStatement(
     ),
     JobRow,
 )
-
 
 JOB = job.c
 """The columns of jobs in `jobs_of`."""

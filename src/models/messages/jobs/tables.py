@@ -1,4 +1,4 @@
-"""The table of jobs."""
+"""The table of jobs, and jobs as durable work."""
 
 from datetime import datetime
 from typing import Any
@@ -8,10 +8,17 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
-from runtime.families import Family
-from runtime.schema import Timestamp, listed, one_of, table_of
-from runtime.sealed_columns import sealed
+from models.core.lifecycle.commands import WorkTable
+from models.messages.jobs.rules import (
+    JOB_LIFECYCLE,
+    OPEN_JOB,
+    SEALED_INPUT,
+    JobStatus,
+    sealed_input_place,
+)
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
+from runtime.temporal.families import Family
 
 
 class Job(SQLModel, table=True):
@@ -71,3 +78,5 @@ class Job(SQLModel, table=True):
 
 
 job = table_of(Job)
+
+JOBS = WorkTable(job, JOB_LIFECYCLE, family=job.c.family)

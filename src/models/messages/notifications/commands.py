@@ -1,11 +1,13 @@
-"""Notifying members, and marking notifications read or archived.
+"""Notifying members who see the subject, and marking notifications read or archived.
+
+It says so through `find_viewers_with`; `models.registrations` lists it.
 
 A notification is written in the transaction of what it is about. Reading and archiving are logged
 once in the log of each workspace.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -17,25 +19,67 @@ from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.notification_preferences.kinds import NotificationKind
-from models.messages.notification_preferences.queries import Listener, listeners
-from models.messages.notification_preferences.rules import NoticeChannel, wants
-from models.messages.notifications.rules import ACTS
-from models.messages.notifications.shapes import (
+from models.messages.notification_preferences import (
+    Listener,
+    NoticeChannel,
+    NotificationKind,
+    listeners,
+    wants,
+)
+from models.messages.notifications.queries import (
     ArchiveNotifications,
     MarkRead,
     NotificationsArchived,
     NotificationsRead,
 )
-from models.messages.notifications.subjects import viewers_of
 from models.messages.notifications.tables import notification
-from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
-from models.people.members.queries import roles_among
+from models.people.members import roles_among
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
 from runtime.ids import new_id, parse_id
+
+ACTS = frozenset(
+    {
+        NotificationKind.MENTION,
+        NotificationKind.COMMENT,
+        NotificationKind.ASSIGNMENT,
+        NotificationKind.SHARE,
+    }
+)
+"""Kinds of what somebody has done: they themselves are not notified."""
+
+MAX_TITLE = 200
+
+
+def about(text: str) -> str:
+    """The words of a notification, cut to the length of a title."""
+    return text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"
+
+
+FindViewers = Callable[[UnitOfWork, Id, Id, Mapping[Id, Role]], Awaitable[Collection[Id]]]
+"""Takes a workspace, an item and members with their roles; gives the members who see the item."""
+
+_FIND: list[FindViewers] = []
+
+
+def find_viewers_with(find: FindViewers) -> None:
+    """Ask `find` who sees an item; registering it again changes nothing."""
+    if find not in _FIND:
+        _FIND.append(find)
+
+
+async def viewers_of(
+    work: UnitOfWork, workspace_id: Id, item_id: Id | None, roles: Mapping[Id, Role]
+) -> Collection[Id]:
+    """The members among these who see what a notification is about; without an item all do."""
+    if item_id is None or not roles:
+        return roles.keys()
+    (find,) = _FIND
+    return await find(work, workspace_id, item_id, roles)
+
 
 MOST_AT_ONCE = 10_000
 """Notifications that `all` and `allRead` reach in one call, the newest first."""

@@ -1,21 +1,165 @@
-"""Reading notifications: always one user's own, in the workspaces they may read."""
+"""Notifications on the wire, read always as one user's own, with the pages of their subjects."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Protocol, Self
+from uuid import UUID
 
+from pydantic import Field, model_validator
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
 
 from models.core.access.rules import Principal, Role, Scope
-from models.core.base import Id
-from models.core.lines import of_each
-from models.core.page_addresses import absolute
+from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
+from models.core.page_addresses import (
+    absolute,
+    alert_rule_page,
+    incident_page,
+    legacy_import_page,
+    run_page,
+    source_run_page,
+    workspace_page,
+)
 from models.core.pagination import PageRequest
-from models.messages.notifications.pages import page_of
-from models.messages.notifications.rows import NotificationRow
-from models.messages.notifications.shapes import NotificationBody, NotificationList
+from models.core.statements import first_rows_of_each
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.tables import notification
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
+
+MAX_NAMED = 500
+
+NotificationId = Annotated[str, Field(min_length=1, max_length=100)]
+"""A text: one that is no id names no notification."""
+
+
+class _Named(Input):
+    """Notifications by their ids."""
+
+    notification_id: NotificationId | None = None
+    notification_ids: Annotated[
+        list[NotificationId], Field(max_length=MAX_NAMED, default_factory=list)
+    ]
+
+    @property
+    def ids(self) -> set[str]:
+        alone = () if self.notification_id is None else (self.notification_id,)
+        return {*self.notification_ids, *alone}
+
+
+class MarkRead(_Named):
+    """Body of mark read: `notificationId`, `notificationIds` or `all`, which goes before ids."""
+
+    all: bool = False
+
+    @property
+    def named(self) -> set[str]:
+        """The ids that are meant; none of them stands for all."""
+        return set() if self.all else self.ids
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if not self.ids and not self.all:
+            raise ValueError("Give ids of notifications or all.")
+        return self
+
+
+class ArchiveNotifications(_Named):
+    """Body of archive: `notificationId`, `notificationIds` or `allRead`, which goes before ids."""
+
+    all_read: bool = False
+
+    @property
+    def named(self) -> set[str]:
+        """The ids that are meant; none of them stands for all that are read."""
+        return set() if self.all_read else self.ids
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if not self.ids and not self.all_read:
+            raise ValueError("Give ids of notifications or allRead.")
+        return self
+
+
+class NotificationsRead(Shape):
+    """The notifications that are read now, and since when the last of them is."""
+
+    notification_ids: list[Id]
+    read_at: Moment
+
+
+class NotificationsArchived(Shape):
+    """The notifications that are archived now, and since when the last of them is."""
+
+    notification_ids: list[Id]
+    archived_at: Moment
+
+
+class NotificationBody(Shape):
+    """A message to one user in one workspace."""
+
+    id: Id
+    workspace_id: Id
+    user_id: Id
+    kind: NotificationKind
+    title: str
+    body: str
+    item_id: Id | None
+    record_id: Id | None
+    run_id: Id | None
+    actor_user_id: Id | None
+    data: JsonObject
+    read_at: Moment | None
+    archived_at: Moment | None
+    created_at: Moment
+    page_url: str | None = None
+    """The page of what it is about; absolute where the public URL is known."""
+
+
+class NotificationList(Shape):
+    notifications: list[NotificationBody]
+    cursor: Nullable[str]
+
+
+class NotificationRow(Protocol):
+    """A notification, with the ids of what it is about."""
+
+    id: Id
+    workspace_id: Id
+    user_id: Id
+    kind: str
+    title: str
+    body: str
+    item_id: Id | None
+    record_id: Id | None
+    run_id: Id | None
+    data: JsonObject
+    read_at: datetime | None
+    created_at: datetime
+
+
+_OF_RUNS: Mapping[str, Callable[[UUID], str]] = {
+    NotificationKind.APPROVAL_REQUEST: run_page,
+    NotificationKind.AUTOMATION_FAILED: run_page,
+    NotificationKind.AUTOMATION_LOOP: run_page,
+    NotificationKind.DATA_SOURCE_FAILED: source_run_page,
+    NotificationKind.IMPORT_FINISHED: source_run_page,
+    NotificationKind.LEGACY_IMPORT: legacy_import_page,
+}
+"""The pages of runs, by the kind of the notification that names one."""
+
+
+def page_of(notification: NotificationRow) -> str | None:
+    """The path of the page; None for what has none."""
+    if notification.kind == NotificationKind.ALERT:
+        return alert_rule_page(notification.workspace_id, notification.data["alertRuleId"])
+    if notification.run_id is None or notification.kind not in _OF_RUNS:
+        return None
+    if "incidentId" in notification.data:
+        return incident_page(notification.workspace_id, notification.data["incidentId"])
+    # An owner of an imported workspace has that, and not the run that made it.
+    if notification.kind == NotificationKind.LEGACY_IMPORT and "workspaceId" in notification.data:
+        return workspace_page(notification.workspace_id)
+    return _OF_RUNS[notification.kind](notification.run_id)
 
 
 def readable_places(
@@ -62,7 +206,7 @@ async def list_notifications(
             own = own.where(tuple_(columns.created_at, columns.id) < tuple_(*page.after))
         return own.order_by(columns.created_at.desc(), columns.id.desc()).limit(page.fetch)
 
-    statement = of_each(places, newest)
+    statement = first_rows_of_each(places, newest)
     order = statement.selected_columns
     shown = await page.descending(work, statement, order.created_at, order.id, of=NotificationRow)
     return NotificationList(

@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.notification_preferences.kinds import NotificationKind
-from runtime.schema import Timestamp, one_of, table_of
+from models.messages.notification_preferences import NotificationKind
+from runtime.postgresql.schema import Timestamp, one_of, table_of
 
 _ORDER = ("user_id", "workspace_id", "created_at", "id")
 

@@ -6,7 +6,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.credentials import GIVE_AGAIN, restored_url
+from models.core.http_requests import GIVE_AGAIN, restored_url
 from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import (
     NewDelivery,
@@ -17,6 +17,12 @@ from models.messages.deliveries.commands import (
 from models.messages.deliveries.lines import forget_line, try_now
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.queries import (
+    CreateWebhookEndpoint,
+    DeletedWebhookEndpoint,
+    IssuedWebhookEndpoint,
+    UpdateWebhookEndpoint,
+    WebhookDeliveryBody,
+    WebhookEndpointBody,
     delivery_body,
     endpoint_circuits,
     find_delivery,
@@ -30,23 +36,15 @@ from models.messages.webhook_endpoints.rules import (
     DisabledReason,
     secret_place,
 )
-from models.messages.webhook_endpoints.shapes import (
-    CreateWebhookEndpoint,
-    DeletedWebhookEndpoint,
-    IssuedWebhookEndpoint,
-    UpdateWebhookEndpoint,
-    WebhookDeliveryBody,
-    WebhookEndpointBody,
-)
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
-from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
-from models.messages.workspace_events.queries import head
-from runtime.advisory_locks import lock_name
+from models.messages.webhook_signing import SECRET_BYTES, secret_text
+from models.messages.workspace_events.log import head
+from runtime.clock import wire_timestamp
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
-from runtime.timestamps import wire_timestamp
+from runtime.postgresql.statements import lock_name
 
 MAX_ENDPOINTS = 50
 """A workspace has at most this many endpoints (promise I12)."""

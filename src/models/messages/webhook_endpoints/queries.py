@@ -1,33 +1,129 @@
-"""Reading webhook endpoints and what was delivered to them."""
+"""Webhook endpoints and what was delivered to them, on the wire and read (decisions C16)."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy import Select, select, true
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import MANAGERS, Actor, Scope
-from models.core.base import Id
-from models.core.credentials import hidden_url
+from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, example
+from models.core.http_requests import CallableUrl, hidden_url
+from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
-from models.messages.deliveries.lines import circuits_of
-from models.messages.deliveries.queries import DELIVERY, deliveries_by
-from models.messages.deliveries.rows import DeliveryRow
+from models.messages.deliveries.commands import DELIVERY, DeliveryRow, deliveries_by
+from models.messages.deliveries.lines import CircuitBody, circuits_of
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
-from models.messages.deliveries.shapes import CircuitBody
-from models.messages.webhook_endpoints.rules import secret_place
-from models.messages.webhook_endpoints.shapes import (
-    WebhookDeliveryBody,
-    WebhookDeliveryList,
-    WebhookEndpointBody,
-    WebhookEndpointList,
-)
+from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.workspace_events.rules import EventType
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
+
+Description = Annotated[str, Field(max_length=1_000)]
+EventTypes = Annotated[
+    list[Annotated[EventType, Field(strict=False)]], Field(max_length=len(EventType))
+]
+
+
+class WebhookEndpointBody(Shape):
+    """An endpoint without its secret; with no `eventTypes` it is told of every event.
+
+    Credentials in its URL are shown as `[redacted]` to anybody who may not change it.
+    """
+
+    id: Id
+    workspace_id: Id
+    url: str
+    description: str | None
+    event_types: list[EventType]
+    enabled: bool
+    disabled_at: Moment | None
+    disabled_reason: DisabledReason | None
+    failing_since: Moment | None
+    circuit: CircuitBody
+    previous_secret_until: Moment | None
+    created_by_user_id: Id
+    created_at: Moment
+    updated_at: Moment
+
+
+class IssuedWebhookEndpoint(WebhookEndpointBody):
+    """An endpoint with its new secret, which is shown in this answer only."""
+
+    secret: str
+
+
+class WebhookEndpointList(Shape):
+    endpoints: list[WebhookEndpointBody]
+    cursor: Nullable[str]
+
+
+class CreateWebhookEndpoint(Input):
+    """A new endpoint. Calls are POSTs, signed by Standard Webhooks; redirects are not followed."""
+
+    model_config = example(
+        {"url": "https://hooks.example.com/workspace", "eventTypes": ["data_source.run"]}
+    )
+
+    url: CallableUrl
+    description: Description | None = None
+    event_types: EventTypes = Field(default_factory=list)
+    enabled: bool = True
+
+
+class UpdateWebhookEndpoint(Input):
+    """Changes of an endpoint: what is absent or null stays, but a null `description` goes.
+
+    An endpoint that is enabled again is told of what happens from then on.
+    """
+
+    model_config = example({"enabled": False})
+
+    url: CallableUrl | None = None
+    description: Description | None = None
+    event_types: EventTypes | None = None
+    enabled: bool | None = None
+
+
+class DeletedWebhookEndpoint(Shape):
+    id: Id
+
+
+class WebhookDeliveryBody(Shape):
+    """An event on its way to an endpoint; the answer and the error are of the latest attempt.
+
+    What is pending without `nextAttemptAt` is being sent, or waits for the events before it. At
+    `expiresAt` it fails with the code `expired`, if it still waits then.
+
+    Only owners and administrators are shown all of `payload`, others its `type` and `timestamp`.
+    """
+
+    id: Id
+    endpoint_id: Id
+    event_id: Id
+    event_type: str
+    status: DeliveryStatus
+    attempts: int
+    next_attempt_at: Moment | None
+    answer_status: int | None
+    error: str | None
+    error_code: str | None
+    payload: Annotated[JsonObject, documented_as("WebhookPayload")]
+    expires_at: Moment
+    created_at: Moment
+    completed_at: Moment | None
+
+
+class WebhookDeliveryList(Shape):
+    circuit: CircuitBody
+    deliveries: list[WebhookDeliveryBody]
+    cursor: Nullable[str]
+
 
 _endpoint = webhook_endpoint.c
 _calls = partial(deliveries_by, DeliveryChannel.WEBHOOK)

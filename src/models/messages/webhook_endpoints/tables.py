@@ -8,8 +8,8 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
-from runtime.schema import Timestamp, one_of, partial_index, table_of
-from runtime.sealed_columns import sealed
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
 
 
 class WebhookEndpoint(SQLModel, table=True):

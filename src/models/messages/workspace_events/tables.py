@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.postgresql.schema import Timestamp, table_of
 
 
 class WorkspaceEvent(SQLModel, table=True):

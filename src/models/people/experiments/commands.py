@@ -1,19 +1,31 @@
-"""Making and changing experiments (decisions C13)."""
+"""Making and changing experiments, and deleting what units did in old ones (decisions C13)."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Insert, Update, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Update,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from models.core.access.rules import Principal
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.people.audience_segments.queries import is_segment
-from models.people.experiments.handlers import handler_of
+from models.core.purging import MAX_ROWS
+from models.people.audience_segments import is_segment
 from models.people.experiments.queries import (
     experiment_body,
     find_experiment,
+    handler_of,
     status_of,
 )
 from models.people.experiments.rules import (
@@ -31,7 +43,7 @@ from models.people.experiments.shapes import (
     VariantInput,
     as_variants,
 )
-from models.people.experiments.tables import Experiment, experiment
+from models.people.experiments.tables import Experiment, experiment, experiment_unit
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
 
@@ -219,3 +231,17 @@ async def _write(work: UnitOfWork, statement: Insert | Update) -> Experiment:
     if handler is not None:
         await handler.changed(work, row)
     return row
+
+
+async def purge_units(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove units of experiments that were archived before a moment; the experiments stay.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    over = select(experiment.c.id).where(
+        experiment.c.status == ExperimentStatus.ARCHIVED, experiment.c.updated_at < before
+    )
+    row: ColumnElement[Any] = literal_column("experiment_unit.ctid")
+    theirs = experiment_unit.c.experiment_id.in_(over)
+    some = select(row).select_from(experiment_unit).where(theirs).limit(limit).correlate(None)
+    return (await work.execute(delete(experiment_unit).where(row.in_(some)))).rowcount

@@ -1,16 +1,20 @@
-"""Reading experiments with their figures."""
+"""Reading experiments with the figures of their variants, some of which other nouns count.
+
+A noun of a higher wing registers one handler for its type of target; a type without one has units
+that are counted here.
+"""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
+from typing import Any, Protocol
 
 from sqlalchemy import func, select
 
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.people.experiments import figures
-from models.people.experiments.handlers import handler_of
 from models.people.experiments.rules import (
     Counts,
     ExperimentStatus,
@@ -19,10 +23,62 @@ from models.people.experiments.rules import (
     Variant,
     status_at,
 )
-from models.people.experiments.shapes import ExperimentBody, ExperimentList
+from models.people.experiments.shapes import (
+    ExperimentBody,
+    ExperimentList,
+    Guardrail,
+    Interval,
+    SampleRatio,
+    VariantBody,
+)
 from models.people.experiments.tables import Experiment, experiment, experiment_unit
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
+
+
+class ExperimentRow(Protocol):
+    """An experiment about `target_key`."""
+
+    id: Id
+    target_key: str | None
+    assignment_unit: str
+    status: str
+    allocation: float
+    started_at: datetime | None
+    ends_at: datetime | None
+    variants: list[Any]
+    created_at: datetime
+
+
+class TargetHandler(Protocol):
+    """The noun that owns the variants of a type, as it is asked and told."""
+
+    async def check(
+        self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]
+    ) -> None:
+        """Raises ValidationError for a target or a variant that there is none of."""
+
+    async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:
+        """An experiment was made or changed."""
+
+    async def counts(
+        self, work: UnitOfWork, rows: Sequence[ExperimentRow]
+    ) -> Mapping[tuple[str, str], Counts]:
+        """Figures by the id of the experiment, as text, and that of the variant."""
+
+
+_handlers: dict[TargetType, TargetHandler] = {}
+
+
+def on_target(kind: TargetType, handler: TargetHandler) -> None:
+    """Register the handler of a type of target."""
+    _handlers[kind] = handler
+
+
+def handler_of(kind: TargetType) -> TargetHandler | None:
+    """The handler of a type of target, if it has one."""
+    return _handlers.get(kind)
+
 
 _unit = experiment_unit.c
 
@@ -82,14 +138,14 @@ async def _bodies(
 
 def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBody:
     variants = variants_of(row)
-    shown = [figures.variant_body(one, counts.get(one.id, Counts())) for one in variants]
+    shown = [variant_body(one, counts.get(one.id, Counts())) for one in variants]
     return ExperimentBody.model_validate(
         {
             **columns_of(row),
             "status": status_of(row, work),
             "variants": shown,
-            "guardrail": figures.guardrail(variants, counts),
-            "sample_ratio": figures.sample_ratio(variants, counts),
+            "guardrail": guardrail(variants, counts),
+            "sample_ratio": sample_ratio(variants, counts),
         }
     )
 
@@ -126,3 +182,75 @@ async def _add_counted_units(
         by_experiment[row.experiment_id][row.variant] = Counts(
             row.exposures, row.conversions, row.errors
         )
+
+
+CONFIDENCE = 0.95
+BREACH = 0.01
+"""A guardrail is breached when its difference is less likely than this by chance."""
+MISMATCH = 0.001
+"""Units are shared out otherwise than the splits say when that is less likely than this."""
+_DIGITS = 6
+
+
+def variant_body(variant: Variant, counts: Counts) -> VariantBody:
+    """A variant with its rates."""
+    return VariantBody(
+        id=variant.id,
+        label=variant.label,
+        split=variant.split,
+        exposures=counts.exposures,
+        conversion_rate=_rate(counts.conversions, counts.exposures),
+        error_rate=_rate(counts.errors, counts.exposures),
+        conversion_interval=_interval(counts.conversions, counts.exposures),
+        error_interval=_interval(counts.errors, counts.exposures),
+    )
+
+
+def guardrail(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> Guardrail:
+    """The variants that fail more often than the first one."""
+    first, *others = (counts.get(variant.id, Counts()) for variant in variants)
+    names = [variant.id for variant in variants[1:]]
+    worse = [name for name, other in zip(names, others, strict=True) if _is_worse(other, first)]
+    return Guardrail(breached=bool(worse), variant_ids=worse)
+
+
+def sample_ratio(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> SampleRatio | None:
+    """The test of the exposures against the splits; None before the first one."""
+    active_variants = [variant for variant in variants if variant.split > 0]
+    exposures = [counts.get(variant.id, Counts()).exposures for variant in active_variants]
+    total = sum(exposures)
+    if not total or len(active_variants) < 2:
+        return None
+    from scipy.stats import chisquare  # noqa: PLC0415  # half a second and 60 MB, for few
+
+    whole = sum(variant.split for variant in active_variants)
+    expected = [total * variant.split / whole for variant in active_variants]
+    p_value = float(chisquare(exposures, expected).pvalue)
+    return SampleRatio(mismatch=p_value < MISMATCH, p_value=round(p_value, _DIGITS))
+
+
+def _rate(part: int, whole: int) -> float:
+    return round(part / whole, _DIGITS) if whole else 0.0
+
+
+def _interval(part: int, whole: int) -> Interval | None:
+    if not whole:
+        return None
+    from scipy.stats import binomtest  # noqa: PLC0415  # as above
+
+    found = binomtest(part, whole).proportion_ci(CONFIDENCE, method="wilson")
+    return Interval(low=round(float(found.low), _DIGITS), high=round(float(found.high), _DIGITS))
+
+
+def _is_worse(one: Counts, first: Counts) -> bool:
+    """True when errors are more frequent, by a chi-square test of the two shares."""
+    if not one.exposures or not first.exposures or not one.errors:
+        return False
+    if one.errors / one.exposures <= first.errors / first.exposures:
+        return False
+    from scipy.stats import chi2_contingency  # noqa: PLC0415  # as above
+
+    table = [[each.errors, each.exposures - each.errors] for each in (one, first)]
+    if not any(row[1] for row in table):
+        return False
+    return float(chi2_contingency(table).pvalue) < BREACH

@@ -15,7 +15,7 @@ from models.core.base import (
     Shape,
     example,
 )
-from models.core.moments import InputMoment
+from models.core.values import InputMoment
 from models.people.experiments.rules import (
     MAX_VARIANTS,
     WHOLE,

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.people.experiments.rules import AssignmentUnit, ExperimentStatus, TargetType
-from runtime.schema import Timestamp, one_of, partial_index, table_of
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
 
 _NOT_ARCHIVED = text("status <> 'archived'")
 

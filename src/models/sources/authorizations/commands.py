@@ -1,25 +1,27 @@
-"""Authorizing connections: the way out, the way back, and what a worker does with the code."""
+"""Authorizing connections: the way out, the way back, the exchange of the code, the revocation."""
 
+import base64
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from pydantic import Field, model_validator
 from sqlalchemy import delete, insert, select, update
 
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
+from models.core.purging import MAX_ROWS, purge
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
 from models.sources.authorizations.rules import (
+    ACCESS_TOKEN,
     CALLBACK,
     LIFETIME,
+    OAUTH_PROVIDERS,
     authorization_url,
     new_attempt,
     oauth_client,
-)
-from models.sources.authorizations.shapes import (
-    FinishAuthorization,
-    StartAuthorization,
-    StartedAuthorization,
 )
 from models.sources.authorizations.tables import (
     OAuthAuthorization,
@@ -28,17 +30,79 @@ from models.sources.authorizations.tables import (
 )
 from models.sources.connections.commands import (
     add_connection,
+    delete_connection,
     store_credentials,
 )
 from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import get_connection
-from models.sources.connections.shapes import CreateConnection
-from runtime.crypto import KeyRing
+from models.sources.connections.queries import get_connection, open_connection
+from models.sources.connections.shapes import ConnectionDetail, CreateConnection, DeletedConnection
+from models.sources.outbound_limits.commands import call_back
+from runtime.configuration.sections import ProviderSettings
+from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, UnsupportedError, ValidationError
-from runtime.families import Family
+from runtime.errors import (
+    InProgressError,
+    NotFoundError,
+    UnsupportedError,
+    UpstreamError,
+    ValidationError,
+)
 from runtime.ids import new_id
-from runtime.provider_settings import ProviderSettings
+from runtime.temporal.families import Family
+
+_Secret = Annotated[str, Field(min_length=1, max_length=4_096)]
+
+
+class StartAuthorization(Input):
+    """Body of start authorization: the connection to make, or the one to authorize anew.
+
+    `label` and `shared` are as in create connection.
+    """
+
+    model_config = example({"provider": "github", "label": "Our repositories"})
+
+    provider: Annotated[ProviderName | None, Field(strict=False)] = None
+    label: Label | None = None
+    shared: bool = False
+    connection_id: InputId | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "StartAuthorization":
+        if self.connection_id is None:
+            if self.provider is None or self.label is None:
+                raise ValueError("name a provider and a label, or a connectionId")
+        elif self.model_fields_set != {"connection_id"}:
+            raise ValueError("connectionId stands alone: the connection stays as it is")
+        return self
+
+
+class StartedAuthorization(Shape):
+    """Send the user to `authorizationUrl` before `expiresAt`; they come back with `state`."""
+
+    authorization_url: str
+    state: str
+    redirect_uri: str
+    expires_at: Moment
+
+
+class FinishAuthorization(Input):
+    """Body of finish authorization: what the provider sent the user back with.
+
+    `error` stands for `code` where the user or the provider refused (RFC 6749, 4.1.2.1).
+    """
+
+    model_config = example({"state": "af0ifjsldkj", "code": "SplxlOBeZQQYbYS6WxSbIA"})
+
+    state: _Secret
+    code: _Secret | None = None
+    error: _Secret | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "FinishAuthorization":
+        if (self.code is None) is (self.error is None):
+            raise ValueError("either code or error, as the provider gave it")
+        return self
+
 
 MAX_OPEN = 20
 """Authorizations that one user may have on the way in a workspace; the oldest gives way."""
@@ -221,3 +285,84 @@ def open_secrets(keys: KeyRing, authorization: OAuthAuthorization) -> dict[str, 
         keys.unseal(authorization.sealed, secrets_place(authorization.id))
     )
     return opened
+
+
+async def exchange_outcome(
+    work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
+) -> ConnectionDetail | None:
+    """The connection that a code became; None while the provider is asked.
+
+    Raises ValidationError for a code that is not accepted, UpstreamError when the provider does
+    not answer, InProgressError when this is the last time to ask.
+    """
+    found = await find_job(work, actor.workspace_id, Family.OAUTH_EXCHANGE, job_id)
+    if found.status == JobStatus.SUCCEEDED and found.result is not None:
+        return await get_connection(work, actor, Id(found.result["connectionId"]))
+    if found.status not in OPEN_JOB:
+        message = found.error or "The provider gave no token. Start again."
+        refused = found.error_code == ValidationError.code
+        raise ValidationError(message) if refused else UpstreamError(message)
+    if last:
+        raise InProgressError("The provider takes long to answer. The connection may still appear.")
+    return None
+
+
+async def disconnect(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id
+) -> DeletedConnection:
+    """Delete a connection with its credentials, and have the provider end its tokens.
+
+    Raises NotFoundError.
+    """
+    found = await get_connection(work, actor, connection_id)
+    if found.provider in OAUTH_PROVIDERS:
+        await _accept_revocation(work, actor, keys, connection_id)
+    await call_back(work, actor.workspace_id, connection_id)
+    return await delete_connection(work, actor, connection_id)
+
+
+async def _accept_revocation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id
+) -> None:
+    try:
+        connection = await open_connection(work, keys, actor.workspace_id, connection_id)
+    except UnreadableError:
+        return
+    if connection is None or ACCESS_TOKEN not in connection.credentials:
+        return
+    job_id = new_id()
+    sealed = keys.seal(json.dumps(connection.credentials).encode(), sealed_input_place(job_id))
+    await accept_job(
+        work,
+        actor,
+        Family.OAUTH_REVOCATION,
+        job_id,
+        connection_id,
+        summary=f"Revoke · {connection.provider}",
+        input={
+            "provider": connection.provider.value,
+            SEALED_INPUT: base64.b64encode(sealed).decode(),
+        },
+    )
+
+
+def open_revocation(keys: KeyRing, job_id: Id, job_input: JsonObject) -> dict[str, str]:
+    """The credentials that a job ends. Raises UnreadableError."""
+    sealed = base64.b64decode(job_input[SEALED_INPUT])
+    opened: dict[str, str] = json.loads(keys.unseal(sealed, sealed_input_place(job_id)))
+    return opened
+
+
+async def purge_authorizations(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Remove what has expired and was not exchanged.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(oauth_authorization.c.id)
+        .where(
+            oauth_authorization.c.expires_at < work.now, oauth_authorization.c.returned_at.is_(None)
+        )
+        .order_by(oauth_authorization.c.expires_at)
+    )
+    return await purge(work, oauth_authorization, old, limit)

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from models.core.base import Id
 from models.sources.connections.providers import ProviderName
-from runtime.provider_settings import ProviderSettings
+from runtime.configuration.sections import ProviderSettings
 
 LIFETIME = timedelta(minutes=10)
 """The time a user has to sign in."""

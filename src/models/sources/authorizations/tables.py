@@ -6,8 +6,8 @@ from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
-from runtime.sealed_columns import sealed
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, table_of
 
 
 def secrets_place(authorization_id: Id) -> str:

@@ -1,30 +1,37 @@
-"""Creating, changing and deleting connections."""
+"""Creating, changing and deleting connections, and switching providers on and off."""
 
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import readable_file
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.inputs import read_part
+from models.core.problems import read_part
 from models.core.revisions import next_updated_at
-from models.sources.connections.configs import SqliteConnection
-from models.sources.connections.providers import PROVIDERS, ProviderName
+from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
 from models.sources.connections.queries import get_connection, seen_by
 from models.sources.connections.shapes import (
     ConnectionDetail,
     CreateConnection,
     DeletedConnection,
+    ProviderDetail,
+    SwitchProvider,
     UpdateConnection,
 )
-from models.sources.connections.tables import Connection, connection, credentials_place
-from runtime.advisory_locks import lock_name
+from models.sources.connections.tables import (
+    Connection,
+    connection,
+    credentials_place,
+    provider_switch,
+)
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
+from runtime.postgresql.statements import lock_name
 
 MAX_CONNECTIONS = 200
 """A workspace holds at most this many connections (promise I12)."""
@@ -158,4 +165,71 @@ async def store_credentials(
             sealed_credentials=sealed_credentials(keys, connection_id, new),
             updated_at=next_updated_at(connection.c.updated_at, work.now),
         )
+    )
+
+
+def feature_name(provider: ProviderName) -> str:
+    """The name of a provider's feature."""
+    return f"provider:{provider.value}"
+
+
+class FeatureOffError(DeniedError):
+    """The workspace has switched a provider off."""
+
+    def __init__(self, provider: ProviderName) -> None:
+        super().__init__(
+            f'The feature "{feature_name(provider)}" is switched off in this workspace.'
+            " An administrator can switch it on."
+        )
+
+
+async def list_providers(work: UnitOfWork, actor: Actor) -> list[ProviderDetail]:
+    """The providers that a workspace can connect to, and which of them are on."""
+    rows = await work.rows(
+        select(provider_switch.c.provider, provider_switch.c.enabled).where(
+            provider_switch.c.workspace_id == actor.workspace_id
+        )
+    )
+    switched = {row.provider: row.enabled for row in rows}
+    return [_provider_detail(name, switched) for name in PROVIDERS]
+
+
+async def switch_provider(
+    work: UnitOfWork, actor: Actor, name: str, body: SwitchProvider
+) -> ProviderDetail:
+    """Switch a provider on or off. Raises NotFoundError for one that there is not."""
+    if name not in {one.value for one in PROVIDERS}:
+        raise NotFoundError("provider")
+    values = {"enabled": body.enabled, "updated_at": work.now}
+    await work.execute(
+        upsert(provider_switch)
+        .values(workspace_id=actor.workspace_id, provider=name, **values)
+        .on_conflict_do_update(index_elements=["workspace_id", "provider"], set_=values)
+    )
+    return _provider_detail(ProviderName(name), {name: body.enabled})
+
+
+async def require_feature(work: UnitOfWork, workspace_id: Id, provider: ProviderName) -> None:
+    """Raise FeatureOffError where the workspace has switched the provider off."""
+    off = select(
+        exists().where(
+            provider_switch.c.workspace_id == workspace_id,
+            provider_switch.c.provider == provider.value,
+            ~provider_switch.c.enabled,
+        )
+    )
+    if await work.scalar(off):
+        raise FeatureOffError(provider)
+
+
+def _provider_detail(name: ProviderName, switched: Mapping[str, bool]) -> ProviderDetail:
+    provider = PROVIDERS[name]
+    return ProviderDetail(
+        provider=name,
+        label=provider.label,
+        description=provider.description,
+        credentials=list(provider.credentials),
+        capabilities=list(provider.capabilities),
+        feature=feature_name(name),
+        enabled=switched.get(name.value, True),
     )

@@ -1,4 +1,4 @@
-"""The providers a workspace can connect to: what each is told, and what it signs in with.
+"""The providers a workspace can connect to: the config of each, and what it signs in with.
 
 The config of a connection is shown to everybody who sees it. Its credentials go in and never come
 out.
@@ -8,23 +8,190 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Annotated, Literal, Self
 
-from models.core.base import Input
-from models.sources.connections.configs import (
-    AirtableConnection,
-    DemoConnection,
-    GithubConnection,
-    GoogleDriveConnection,
-    HttpConnection,
-    MysqlConnection,
-    NotionConnection,
-    PostgresqlConnection,
-    S3Connection,
-    SftpConnection,
-    SqliteConnection,
-    WebdavConnection,
-)
+from pydantic import Field, model_validator
+
+from models.core.base import EXAMPLE_ID, Input, InputId, example
+from models.core.http_requests import CallableUrl, HeaderName
+from models.core.problems import refused_for
 from models.sources.external_resources.rules.resources import Capability
+from runtime.outbound_policy import host_name_problem, host_problem
+
+_Username = Annotated[str, Field(max_length=256, pattern=r"^[^:\x00-\x1f]+$")]
+_ExternalId = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class DemoConnection(Input):
+    """Resources in memory, to try integrations with.
+
+    Another `edition` changes what they hold. Those in `vanished` are gone, those in `denied` may
+    not be seen any more. So many files as `generated` says are in a folder of their own.
+    """
+
+    model_config = example({"edition": 1})
+
+    edition: Annotated[int, Field(ge=1, le=1_000)] = 1
+    vanished: Annotated[list[_ExternalId], Field(max_length=100, default_factory=list)]
+    denied: Annotated[list[_ExternalId], Field(max_length=100, default_factory=list)]
+    generated: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+
+class HttpConnection(Input):
+    """A server that is called by URLs below `baseUrl`; nothing is sent to another origin."""
+
+    model_config = example({"baseUrl": "https://api.example.com/v2", "auth": "bearer"})
+
+    base_url: CallableUrl
+    auth: Literal["none", "bearer", "basic", "header"] = "bearer"
+    header_name: HeaderName | None = None
+    username: _Username | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.auth == "header") is (self.header_name is None):
+            raise ValueError("headerName belongs to the auth header, which needs it")
+        if (self.auth == "basic") is (self.username is None):
+            raise ValueError("username belongs to the auth basic, which needs it")
+        return self
+
+
+_Host = Annotated[
+    str,
+    Field(min_length=1, max_length=254, pattern=r"^[A-Za-z0-9._:-]+$"),
+    refused_for(host_name_problem),
+]
+_Port = Annotated[int, Field(ge=1, le=65_535)]
+_SqlName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class _Server(Input):
+    """A server that is called by its host and port."""
+
+    host: _Host
+    port: _Port
+
+    @model_validator(mode="after")
+    def _public(self) -> Self:
+        problem = host_problem(self.host, self.port)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+
+class _DatabaseServer(_Server):
+    """The address of a database; `tls` says what is asked of the server's certificate."""
+
+    database: _SqlName
+    user: _SqlName
+    tls: Literal["off", "required", "verified"] = "verified"
+
+
+class PostgresqlConnection(_DatabaseServer):
+    """A PostgreSQL database; `tls` says what is asked of the server's certificate."""
+
+    model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
+
+    port: _Port = 5432
+
+
+class MysqlConnection(_DatabaseServer):
+    """A MySQL or MariaDB database; `tls` says what is asked of the server's certificate."""
+
+    model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
+
+    port: _Port = 3306
+
+
+class SqliteConnection(Input):
+    """A SQLite database in a file of the workspace."""
+
+    model_config = example({"fileId": EXAMPLE_ID})
+
+    file_id: InputId
+
+
+class WebdavConnection(Input):
+    """A WebDAV server, such as Nextcloud; what is below `baseUrl` is read."""
+
+    model_config = example(
+        {"baseUrl": "https://cloud.example.com/remote.php/dav/files/ann/", "username": "ann"}
+    )
+
+    base_url: CallableUrl
+    auth: Literal["none", "bearer", "basic"] = "basic"
+    username: _Username | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.auth == "basic") is (self.username is None):
+            raise ValueError("username belongs to the auth basic, which needs it")
+        return self
+
+
+class S3Connection(Input):
+    """A bucket of Amazon S3, or of any server at `endpoint` that speaks its protocol.
+
+    Only what is below `prefix` is read.
+    """
+
+    model_config = example({"bucket": "reports", "region": "eu-central-1"})
+
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    region: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")] = "us-east-1"
+    endpoint: CallableUrl | None = None
+    prefix: Annotated[str, Field(max_length=1_000, pattern=r"^([^\x00-\x1f/][^\x00-\x1f]*/)?$")] = (
+        ""
+    )
+
+
+class SftpConnection(_Server):
+    """A directory of an SSH server. `hostKey` is the server's, as `ssh-keyscan` prints it."""
+
+    model_config = example(
+        {"host": "files.example.com", "username": "ann", "hostKey": "ssh-ed25519 AAAA"}
+    )
+
+    port: _Port = 22
+    username: _Username
+    auth: Literal["password", "key"] = "password"
+    host_key: Annotated[str, Field(max_length=4_096, pattern=r"^[a-z0-9@.-]+ [A-Za-z0-9+/=]+$")]
+    directory: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")] = "."
+
+
+class GithubConnection(Input):
+    """An account of GitHub.
+
+    The token is a personal access token that may read contents and issues.
+    """
+
+    model_config = example({})
+
+
+class NotionConnection(Input):
+    """A workspace of Notion.
+
+    The token is the secret of an integration that the pages are shared with.
+    """
+
+    model_config = example({})
+
+
+class AirtableConnection(Input):
+    """An account of Airtable.
+
+    The token is a personal access token with the scopes `data.records:read` and
+    `schema.bases:read`.
+    """
+
+    model_config = example({})
+
+
+class GoogleDriveConnection(Input):
+    """An account of Google. A token that is given here lasts an hour: sign in instead."""
+
+    model_config = example({})
+
 
 MAX_CREDENTIAL = 8_192
 """Characters of a credential."""

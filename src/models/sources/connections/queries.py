@@ -1,22 +1,31 @@
-"""Reading connections: what they reach for the API, credentials for who uses them."""
+"""Reading connections: for the API, with credentials for who uses them, and their health.
+
+A connection that works has no row, so a call that succeeds writes nothing.
+"""
 
 import json
 from collections.abc import Collection
-from typing import NamedTuple
+from datetime import datetime
+from typing import NamedTuple, Protocol
 
-from sqlalchemy import ColumnElement, Select, bindparam, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, delete, literal, or_, select
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.shapes import ConnectionDetail, ConnectionList
-from models.sources.connections.tables import Connection, connection, credentials_place
+from models.sources.connections.tables import (
+    Connection,
+    connection,
+    credentials_place,
+    failing_connection,
+)
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.errors import NotFoundError
-from runtime.prepared_statement import PreparedStatement
-from runtime.work import Work
+from runtime.postgresql.statements import PreparedStatement
 
 
 async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:
@@ -113,3 +122,61 @@ async def hold_connection(work: UnitOfWork, workspace_id: Id, connection_id: Id)
     """Lock a connection, if there is one: who changes its credentials does so alone."""
     this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
     await work.execute(select(connection.c.id).where(*this).with_for_update())
+
+
+_MOST_SHOWN = 500
+_failing = failing_connection.c
+_WORKS = PreparedStatement(
+    delete(failing_connection).where(
+        _failing.workspace_id == bindparam("workspace_id"),
+        _failing.connection_id == bindparam("connection_id"),
+    )
+)
+
+
+class Failing(Protocol):
+    """A connection whose last calls failed."""
+
+    failures: int
+    failing_since: datetime
+    failed_at: datetime
+    message: str
+
+
+async def note_success(work: Work, workspace_id: Id, connection_id: Id) -> None:
+    """Note that a call through a connection succeeded."""
+    await _WORKS.execute(work, {"workspace_id": workspace_id, "connection_id": connection_id})
+
+
+async def note_failure(work: UnitOfWork, workspace_id: Id, connection_id: Id, message: str) -> None:
+    """Note that a call through a connection failed; one that was deleted meanwhile has no row."""
+    there = select(
+        connection.c.id,
+        connection.c.workspace_id,
+        literal(1),
+        literal(work.now),
+        literal(work.now),
+        literal(message[:_MOST_SHOWN]),
+    ).where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
+    columns = ("connection_id", "workspace_id", "failures", "failing_since", "failed_at", "message")
+    statement = upsert(failing_connection).from_select(columns, there)
+    await work.execute(
+        statement.on_conflict_do_update(
+            index_elements=["connection_id"],
+            set_={
+                "failures": _failing.failures + 1,
+                "failed_at": statement.excluded.failed_at,
+                "message": statement.excluded.message,
+            },
+        )
+    )
+
+
+async def failing(work: UnitOfWork, actor: Actor, connection_id: Id) -> Failing | None:
+    """The failures of a connection that the actor sees; None while it works."""
+    statement = (
+        select(failing_connection)
+        .join(connection, connection.c.id == _failing.connection_id)
+        .where(*seen_by(actor), _failing.connection_id == connection_id)
+    )
+    return await work.first(statement, of=Failing)

@@ -9,8 +9,8 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.connections.providers import ProviderName
-from runtime.schema import Timestamp, one_of, same_workspace, table_of
-from runtime.sealed_columns import sealed
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
 
 
 def credentials_place(connection_id: Id) -> str:

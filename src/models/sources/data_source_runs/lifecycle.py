@@ -1,11 +1,77 @@
-"""The table of runs of data sources as durable work, for what all such work shares."""
+"""Runs as durable work: the types of their rows, their lifecycle, reopening and purge.
 
-from sqlalchemy import case
+The records they wrote stay.
+"""
 
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import and_, case, delete, select, tuple_
+
+from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.sources.data_source_runs.rules import RUN_LIFECYCLE
-from models.sources.data_source_runs.tables import data_source_run
-from runtime.families import Family
+from models.core.purging import MAX_ROWS, purge
+from models.sources.data_source_runs.rules import (
+    OPEN_RUN,
+    REVERTIBLE,
+    RUN_LIFECYCLE,
+    DataSourceRunStatus,
+)
+from models.sources.data_source_runs.tables import data_source_run, run_rejection
+from runtime.database import UnitOfWork
+from runtime.rehearsal import replace_rows
+from runtime.temporal.families import Family
+
+
+class SourceRunRow(Protocol):
+    """A run: `plan` is what it does, `progress` how far it came, `stats` what it counted."""
+
+    id: Id
+    workspace_id: Id
+    data_source_id: Id | None
+    database_id: Id | None
+    status: str
+    trigger: str
+    actor_user_id: Id | None
+    chain: list[Id]
+    plan: dict[str, Any]
+    progress: dict[str, Any]
+    stats: dict[str, Any]
+    result: dict[str, Any] | None
+    error: str | None
+    error_kind: str | None
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    reverted_at: datetime | None
+
+
+class RejectionRow(Protocol):
+    """The row of what a run left out: a cell, or a row without a column."""
+
+    place: int
+    row_number: int
+    column: str | None
+    field_key: str | None
+    value: str | None
+    reason: str
+
+
+class SourceColumnsRow(Protocol):
+    """The known columns of a source."""
+
+    database_id: Id
+    columns: list[dict[str, Any]]
+    headers: list[str]
+    config: str
+    json_path: str | None
+
+
+def source_id_of(run: SourceRunRow) -> Id:
+    """The source of a run's rows: its data source, what an import renews, or the run itself."""
+    renewed = run.plan.get("sourceId")
+    return run.data_source_id or (run.id if renewed is None else Id(renewed))
+
 
 DATA_SOURCE_RUNS = WorkTable(
     data_source_run,
@@ -15,3 +81,69 @@ DATA_SOURCE_RUNS = WorkTable(
         else_=Family.DATA_SOURCE_REFRESH.value,
     ),
 )
+
+_run = data_source_run.c
+
+
+async def recorded_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
+    """A run as it is."""
+    return await work.first(select(data_source_run).where(_run.id == run_id), of=SourceRunRow)
+
+
+async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str, Any]) -> None:
+    """Open a run that has done nothing yet; the one of its source that is open now is closed."""
+    if run.data_source_id is not None:
+        others = (_run.data_source_id == run.data_source_id, _run.id != run.id)
+        cancelled = DataSourceRunStatus.CANCELLED.value
+        await replace_rows(
+            work, data_source_run, and_(*others, _run.status.in_(OPEN_RUN)), status=cancelled
+        )
+    await replace_rows(
+        work,
+        data_source_run,
+        _run.id == run.id,
+        status=DataSourceRunStatus.RUNNING.value,
+        plan=plan,
+        progress={},
+        stats={},
+        result=None,
+        error=None,
+        error_kind=None,
+        completed_at=None,
+    )
+
+
+async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove runs that ended before a moment.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(data_source_run.c.id)
+        .where(
+            ~DATA_SOURCE_RUNS.is_open,
+            data_source_run.c.completed_at < before,
+        )
+        .order_by(data_source_run.c.completed_at)
+    )
+    return await purge(work, data_source_run, old, limit)
+
+
+async def purge_rejections(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Remove what was left out by runs that cannot be reverted any more.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    rejection, run = run_rejection.c, data_source_run.c
+    key = (rejection.workspace_id, rejection.run_id, rejection.place)
+    old = (
+        select(*key)
+        .join(
+            data_source_run,
+            and_(run.workspace_id == rejection.workspace_id, run.id == rejection.run_id),
+        )
+        .where(run.completed_at < work.now - REVERTIBLE)
+        .limit(limit)
+    )
+    removed = await work.execute(delete(run_rejection).where(tuple_(*key).in_(old)))
+    return removed.rowcount

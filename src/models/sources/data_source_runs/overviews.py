@@ -1,23 +1,24 @@
-"""A run by its id alone, as its page shows and follows it."""
+"""A run by its id alone, as its page shows and follows it, and its title for operators."""
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from sqlalchemy import Uuid, any_, bindparam, literal, select
 
+from models.content.files.queries import find_file
 from models.content.items.queries import PlacementOf
-from models.core.access.placement import Placement
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, Placement
 from models.core.base import Id
-from models.core.lifecycle.workers import waiting_for_worker_since
-from models.sources.data_source_runs.notes import ERROR_NOTES
+from models.core.lifecycle.lost_workers import waiting_for_worker_since
+from models.data.fields.queries import database_label
+from models.sources.data_source_runs.documentation import ERROR_NOTES
+from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.queries import run_in_workspace, shown_of
-from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
 from models.sources.data_source_runs.tables import data_source_run
-from models.sources.data_source_runs.titles import run_title
-from models.sources.data_sources.queries import SOURCE, placed_data_sources
-from models.sources.outbound_limits.waiting import waits_of
+from models.sources.data_sources.queries import SOURCE, data_source_label, placed_data_sources
+from models.sources.outbound_limits.queries import waits_of
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
@@ -96,3 +97,43 @@ async def _state(work: UnitOfWork, row: SourceRunRow) -> SourceRunState:
         "advice": None if row.error_kind is None else ERROR_NOTES[ErrorKind(row.error_kind)],
     }
     return SourceRunState.model_validate({**columns_of(row), **shown_of(row), **waits_and_advice})
+
+
+_BYTES = 200
+"""The bytes that Temporal takes as a summary (ecosystem 2.3)."""
+
+
+async def run_title(work: UnitOfWork, run: SourceRunRow) -> str:
+    """Such as `Import · cars.csv → Cars`, or `Refresh · Price list → Prices`."""
+    verb = "Import" if run.data_source_id is None else "Refresh"
+    source = await _source(work, run)
+    target = await _target(work, run)
+    room = (_BYTES - len(f"{verb} ·  → ".encode())) // 2
+    return f"{verb} · {_cut(source, room)} → {_cut(target, room)}"
+
+
+def _cut(text: str, room: int) -> str:
+    return " ".join(text.split()).encode()[:room].decode(errors="ignore")
+
+
+async def _source(work: UnitOfWork, run: SourceRunRow) -> str:
+    """The label of the data source; of an import, the name of what is read, or its host."""
+    if run.data_source_id is not None:
+        label = await data_source_label(work, run.workspace_id, run.data_source_id)
+        return label or "a data source"
+    config = run.plan["config"]
+    if "fileId" in config:
+        found = await find_file(work, run.workspace_id, Id(config["fileId"]))
+        return "a file" if found is None else found.name
+    if "url" in config:
+        # Paths and queries may hold what opens them.
+        return urlsplit(config["url"]).hostname or "a URL"
+    if "resource" in config:
+        return str(config["resource"]["name"])
+    return f"{config['format']} of the request"
+
+
+async def _target(work: UnitOfWork, run: SourceRunRow) -> str:
+    if run.database_id is None:
+        return f"{run.plan['label']} (new)"
+    return await database_label(work, run.workspace_id, run.database_id) or "a database"

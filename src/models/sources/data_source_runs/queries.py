@@ -1,26 +1,32 @@
-"""Reading runs; every query names the workspace (promise I6)."""
+"""Reading runs and what they left out; every query names the workspace (promise I6)."""
 
+import csv
+import io
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
-from models.core.lifecycle.workers import with_worker_wait
-from models.core.lines import of_each
+from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.page_addresses import source_run_page
 from models.core.pagination import Page, PageRequest
+from models.core.statements import first_rows_of_each
+from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.queries import succeeded_job
-from models.sources.data_source_runs.rows import SourceRunRow
+from models.sources.data_source_runs.lifecycle import RejectionRow, SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
+    Reject,
+    RejectList,
+    RejectType,
     RunColumns,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
-from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.tables import data_source_run, run_rejection
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import (
@@ -32,7 +38,7 @@ from runtime.errors import (
     UpstreamError,
     ValidationError,
 )
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 _NAMED = 10
 """Columns that a sentence names."""
@@ -87,7 +93,7 @@ async def latest_runs(
         )
         return own.order_by(*_NEWEST_FIRST).limit(1)
 
-    rows = await work.rows(of_each(data_source_ids, newest), of=SourceRunRow)
+    rows = await work.rows(first_rows_of_each(data_source_ids, newest), of=SourceRunRow)
     shown = [_detail(row) for row in rows]
     return {run.data_source_id: run for run in shown}
 
@@ -259,3 +265,57 @@ async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[
         )
     )
     return [row.id for row in rows]
+
+
+_HEADERS = ("Row", "Column", "Field", "Value", "Reason")
+
+
+async def list_rejects(
+    work: UnitOfWork, workspace_id: Id, run_id: Id, page: PageRequest
+) -> RejectList:
+    """A page of what a run left out, which the caller may see. Raises `NotFoundError`."""
+    run = await run_in_workspace(work, workspace_id, run_id)
+    rows = _rejections(workspace_id, run_id)
+    rejections = await page.ascending(work, rows, run_rejection.c.place, of=RejectionRow)
+    kept = await work.scalar(select(func.count()).select_from(rows.subquery()))
+    return RejectList(
+        rejects=[_reject(row) for row in rejections.items],
+        skipped_cells=(run.result or run.progress).get("lost", 0),
+        skipped_row_count=run.stats.get("rowsSkipped", 0),
+        kept=kept,
+        cursor=rejections.cursor,
+    )
+
+
+async def rejects_as_csv(work: UnitOfWork, workspace_id: Id, run_id: Id) -> bytes:
+    """All that is kept of what a run left out, as RFC 4180 in UTF-8 with a byte order mark.
+
+    Text that a spreadsheet would read as a formula is led by an apostrophe.
+    """
+    ordered = _rejections(workspace_id, run_id).order_by(run_rejection.c.place)
+    rows = await work.rows(ordered, of=RejectionRow)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(_HEADERS)
+    writer.writerows(
+        map(csv_cell, (row.row_number, row.column, row.field_key, row.value, row.reason))
+        for row in rows
+    )
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _rejections(workspace_id: Id, run_id: Id) -> Select[tuple[object, ...]]:
+    return select(run_rejection).where(
+        run_rejection.c.workspace_id == workspace_id, run_rejection.c.run_id == run_id
+    )
+
+
+def _reject(row: RejectionRow) -> Reject:
+    return Reject(
+        type=RejectType.ROW if row.column is None else RejectType.CELL,
+        row=row.row_number,
+        column=row.column,
+        field_key=row.field_key,
+        value=row.value,
+        reason=row.reason,
+    )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from models.core.lifecycle.rules import Lifecycle
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 
 class DataSourceRunStatus(StrEnum):

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
-from models.core.documented import TEMPORAL, keys
-from models.core.http_inputs import CallableUrl, Headers
+from models.core.http_requests import CallableUrl, Headers
+from models.core.openapi import TEMPORAL, object_of
 from models.core.pauses.shapes import WAITING_FOR
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     ImportKind,
@@ -17,8 +17,8 @@ from models.sources.data_source_runs.rules import (
     RunTrigger,
     Stage,
 )
-from models.sources.data_sources.rules.configs import FieldMapping, TableOptions
-from models.sources.data_sources.shapes import KeyField
+from models.sources.data_sources.queries import KeyField
+from models.sources.data_sources.rules import FieldMapping, TableOptions
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
@@ -306,4 +306,4 @@ class SourceRunOverview(Shape):
     database_id: Id | None = None
     created_at: Moment
     run: SourceRunState
-    metadata: Annotated[JsonObject, WithJsonSchema(keys("", temporal=TEMPORAL))]
+    metadata: Annotated[JsonObject, WithJsonSchema(object_of("", temporal=TEMPORAL))]

@@ -16,13 +16,13 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.indexes import indexes_of_work
+from models.core.lifecycle.commands import indexes_of_work
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
     DataSourceRunStatus,
     RunTrigger,
 )
-from runtime.schema import (
+from runtime.postgresql.schema import (
     BELONGS_TO,
     Timestamp,
     listed,

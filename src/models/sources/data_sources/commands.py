@@ -1,8 +1,9 @@
-"""Creating, changing, deleting and copying data sources."""
+"""Creating, changing, deleting and copying data sources, and previewing what one would bring."""
 
 import re
 from collections.abc import Iterable, Sequence, Set
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from pydantic.alias_generators import to_camel
 from sqlalchemy import insert, or_, update
@@ -18,35 +19,50 @@ from models.content.items.commands import (
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.inputs import read_part
 from models.core.keys import PATTERN, reserve_key
-from models.core.nearest import known
-from models.core.problems import refuse
+from models.core.problems import nearest_known, read_part, refuse
 from models.core.revisions import next_updated_at
 from models.core.schedules.commands import follow
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import require_edit
-from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY
+from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY
 from models.data.fields.rules.options import new_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
+from models.messages.jobs.commands import accept_job, forget_job, purge_jobs
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.connections.queries import get_connection
-from models.sources.data_sources.queries import DataSourceRow, find_data_source
-from models.sources.data_sources.rules.configs import (
+from models.sources.data_sources.queries import (
+    CreateDataSource,
+    DataSourcePreview,
+    DataSourceRow,
+    PreviewDataSource,
+    UpdateDataSource,
+    find_data_source,
+)
+from models.sources.data_sources.rules import (
     CONFIGS,
     DataSourceKind,
     FieldMapping,
+    check_use,
     named_connection,
+    restored_config,
 )
-from models.sources.data_sources.rules.connection_uses import check_use
-from models.sources.data_sources.rules.shown_credentials import restored_config
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
-from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, Detail, ValidationError
+from runtime.errors import (
+    ConflictError,
+    Detail,
+    InProgressError,
+    InternalError,
+    UpstreamError,
+    ValidationError,
+)
 from runtime.ids import new_id, parse_id
+from runtime.temporal.families import Family
 
 
 async def create_data_source(
@@ -175,7 +191,6 @@ _COPIED = (
     "schedule",
 )
 
-
 _WRITING = frozenset(
     {"config", "fields", "key_fields", "write_mode", "removed_rows", "removal_guard_percent"}
 )
@@ -241,7 +256,7 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
         _check_new_field(mapping, f"fields.{place}")
     for place, key in enumerate(key_fields):
         if keys and key not in keys:
-            reason = f"No column fills a field of this key; {known(key, keys, labels)}."
+            reason = f"No column fills a field of this key; {nearest_known(key, keys, labels)}."
             raise ValidationError.at(f"keyFields.{place}", reason)
         if not re.match(PATTERN, key):
             reason = "This is no key of a field: `suggestedKey` of the preview is, for each column."
@@ -280,3 +295,105 @@ async def count_joined(work: UnitOfWork, data_source_id: Id, due: datetime) -> N
         .where(or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
         .values(joined_fires=columns.joined_fires + 1, last_joined_at=due)
     )
+
+
+MAX_ROWS = 50
+LIFETIME = timedelta(hours=1)
+"""The time for which a page can be read again that shows a preview."""
+
+
+async def accept_preview(
+    work: UnitOfWork,
+    actor: Actor,
+    preview_id: Id,
+    body: PreviewDataSource,
+    draft: JsonObject | None = None,
+) -> None:
+    """Accept the job that reads the first rows. Raises what creating a data source raises."""
+    config = await checked_config(work, actor, body.kind, body.config)
+    target = await checked_target(work, actor, body.fields, body.target_database_id)
+    await accept_reading(
+        work, actor, preview_id, Read(body.kind, config, body.limit, target), draft
+    )
+
+
+class Target(NamedTuple):
+    """The fields that the rows of a preview are checked against; by default the suggested ones."""
+
+    fields: Sequence[FieldMapping] = ()
+    database_id: Id | None = None
+
+
+class Read(NamedTuple):
+    """A source whose config was checked, and what a preview of it reads."""
+
+    kind: DataSourceKind
+    config: JsonObject
+    limit: int
+    target: Target = Target()
+
+
+async def checked_target(
+    work: UnitOfWork, actor: Actor, fields: Sequence[FieldMapping], database_id: Id | None
+) -> Target:
+    """The target of a preview. Raises `NotFoundError`, `DeniedError`, `ValidationError`."""
+    check_fields(fields, ())
+    if database_id is not None:
+        await require_edit(work, actor, database_id, "You may not add records here.")
+    return Target(fields, database_id)
+
+
+async def accept_reading(
+    work: UnitOfWork, actor: Actor, preview_id: Id, read: Read, draft: JsonObject | None
+) -> None:
+    """Accept the job that reads the first rows of a source.
+
+    A page finds its `draft`, what it was filled in with, beside the rows.
+    """
+    kind, config, limit, target = read
+    await accept_job(
+        work,
+        actor,
+        Family.DATA_SOURCE_PREVIEW,
+        preview_id,
+        preview_id,
+        summary=f"Preview · {kind}",
+        input={
+            "kind": kind.value,
+            "config": config,
+            "limit": min(limit, MAX_ROWS),
+            "fields": [one.to_json() for one in target.fields],
+            "targetDatabaseId": None if target.database_id is None else str(target.database_id),
+            "draft": draft or {},
+        },
+    )
+
+
+async def preview_outcome(
+    work: UnitOfWork, actor: Actor, preview_id: Id, *, last: bool
+) -> DataSourcePreview | None:
+    """The findings of a preview; None while it is read.
+
+    Raises `ValidationError` for what cannot be fetched or read, `InProgressError` when this is the
+    last time to ask.
+    """
+    job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
+    if job.status == JobStatus.SUCCEEDED:
+        return DataSourcePreview.model_validate(job.result)
+    if job.status not in OPEN_JOB:
+        if job.error is None or job.error_code == InternalError.code:
+            raise UpstreamError(job.error or "The source could not be read. Try again.")
+        raise ValidationError.at("config", job.error)
+    if last:
+        raise InProgressError("The source takes long to answer. Try again.")
+    return None
+
+
+async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None:
+    """Remove what a preview read."""
+    await forget_job(work, actor.workspace_id, preview_id)
+
+
+async def purge_previews(work: UnitOfWork) -> int:
+    """Remove a batch of previews that ended an hour ago. Gives how many rows were removed."""
+    return await purge_jobs(work, work.now - LIFETIME, family=Family.DATA_SOURCE_PREVIEW)

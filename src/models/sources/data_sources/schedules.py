@@ -9,12 +9,12 @@ from sqlalchemy import select
 from models.content.items.joins import ITEM, live_item_of
 from models.core.base import Id, JsonObject
 from models.core.schedules.commands import ScheduleTable, announce
-from models.core.schedules.desired import DesiredSchedule, PassedOver, title_of
-from models.people.workspaces.queries import live_workspace_of
-from models.sources.data_sources.rules.configs import Schedule
+from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts, title_of
+from models.people.workspaces import live_workspace_of
+from models.sources.data_sources.rules import Schedule
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.temporal.families import Family
 
 DISABLED = "The data source is disabled."
 SCHEDULE_DISABLED = "The schedule is disabled."
@@ -62,7 +62,7 @@ def _read(row: _Row) -> DesiredSchedule:
         timing=schedule.timing,
         paused=_paused(row, schedule),
         next_run_at=row.next_run_at,
-        passed_over=PassedOver(row.skipped_fires, row.missed_fires),
+        passed_over=PassedOverCounts(row.skipped_fires, row.missed_fires),
     )
 
 

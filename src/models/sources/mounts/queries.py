@@ -1,22 +1,131 @@
-"""Reading mounts."""
+"""Mounts: their bounds, their rows, their shapes on the wire, and reading them."""
 
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 from sqlalchemy import Select, select
 
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, get_item, placement_of
+from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import (
+    EXAMPLE_ID,
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Label,
+    Moment,
+    Nullable,
+    Shape,
+    example,
+)
+from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
+from models.core.schedules.timetables import Timetable, Timing
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB
-from models.sources.mounts.rows import MountRow
-from models.sources.mounts.shapes import MountDetail, MountedResource, MountList
+from models.sources.external_resources.rules.resources import MountStatus, ProviderResource
 from models.sources.mounts.tables import mount
+from models.sources.provider_calls import EXAMPLE_RESOURCE
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, NotFoundError, UpstreamError
-from runtime.families import Family
+from runtime.temporal.families import Family
+
+SYNC_SECONDS = 900
+"""The time between two syncs of a mount."""
+
+MAX_ENTRIES = 20_000
+"""Entries of a recursive mount; what is beyond is left out, and the mount says so."""
+
+SYNC_TIMING = Timing(
+    timetable=Timetable(interval_seconds=SYNC_SECONDS), jitter_seconds=SYNC_SECONDS // 3
+)
+
+CANCELLED = "The sync was cancelled. Sync the mount again to complete it."
+INTERRUPTED = "The sync was interrupted. It is made again at its next time."
+
+
+class MountRow(Protocol):
+    """A mount as a sync reads it; `synced_revision` is that of the last whole sync."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    connection_id: Id | None
+    root_mount_id: Id | None
+    external_id: str
+    resource: dict[str, Any]
+    recursive: bool
+    status: str
+    seen_by: Id | None
+    sync_job_id: Id | None
+    synced_revision: str | None
+    entries: int
+    truncated: bool
+    created_by_user_id: Id | None
+
+
+class CreateMount(Input):
+    """`config` of an item of the kind external_resource."""
+
+    resource: ProviderResource
+    connection_id: InputId | None = None
+    recursive: bool = False
+
+
+class MountResource(Input):
+    """Body of mount: a recursive mount holds everything below the resource, too."""
+
+    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
+
+    connection_id: InputId
+    resource: ProviderResource
+    recursive: bool = False
+    parent_item_id: InputId | None = None
+    title: Label | None = None
+
+
+class MountDetail(Shape):
+    """A mounted resource; without `connectionId` it is a link.
+
+    A `stale` one is not shown by its provider any more, and stays as it was; `error` says why the
+    provider could not be asked. `entries` counts what a recursive mount holds so far; a
+    `truncated` one holds as much as a mount may. `rootMountId` is the recursive mount that an
+    entry belongs to.
+    """
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    connection_id: Id | None
+    root_mount_id: Id | None
+    resource: Annotated[JsonObject, documented_as("ProviderResource")]
+    recursive: bool
+    status: MountStatus
+    syncing: bool = False
+    entries: int
+    truncated: bool
+    error: str | None
+    vanished_at: Moment | None
+    last_synced_at: Moment | None
+    next_run_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class MountedResource(Shape):
+    """A resource with its place in the tree."""
+
+    resource: Annotated[JsonObject, documented_as("ProviderResource")]
+    item: ItemDetail
+    mount: MountDetail
+
+
+class MountList(Shape):
+    mounts: list[MountDetail]
+    cursor: Nullable[str]
+
 
 visible = placement_of(mount)
 """The placement of a mount: `await visible(work, workspace_ids, mount_id, user_id)`."""

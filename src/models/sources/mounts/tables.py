@@ -1,15 +1,17 @@
-"""The table of mounts."""
+"""The table of mounts, and its rows in a bundle: links, without the connection."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import UniqueConstraint, text
+from sqlalchemy import Select, UniqueConstraint, case, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
+from models.content.items.joins import live_item_of
 from models.core.base import Id
+from models.core.bundles import USER, BundleKind, Stage
 from models.sources.external_resources.rules.resources import MountStatus
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class Mount(SQLModel, table=True):
@@ -70,3 +72,31 @@ class Mount(SQLModel, table=True):
 
 
 mount = table_of(Mount)
+
+_SYNC = "is how far a sync with the provider has come"
+
+
+def _rows(workspace_id: Id) -> Select[Any]:
+    """Mounts in the tree, entries behind their roots."""
+    depth = case((mount.c.root_mount_id.is_(None), 0), else_=1).label("depth")
+    return (
+        select(mount, depth).join(*live_item_of(mount)).where(mount.c.workspace_id == workspace_id)
+    )
+
+
+MOUNTS = BundleKind(
+    name="mount",
+    stage=Stage.AUTOMATIONS,
+    file="mounts.ndjson",
+    table=mount,
+    rows=_rows,
+    references={"item_id": "item", "root_mount_id": "mount", "created_by_user_id": USER},
+    contents=("resource",),
+    left_out={
+        "connection_id": "holds credentials, which no bundle has",
+        **dict.fromkeys(("error", "seen_by", "pending", "sync_job_id", "synced_revision"), _SYNC),
+        **dict.fromkeys(("next_run_at", "skipped_fires", "missed_fires"), _SYNC),
+    },
+    order=("depth", "id"),
+    parent="root_mount_id",
+)

@@ -1,18 +1,96 @@
-"""Reading limits with the state of their places."""
+"""Limits of outbound calls on the wire, the state of their places, and the work that waits."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.pagination import PageRequest
+from models.core.pauses.rules import PauseCause
+from models.core.pauses.shapes import WaitCause, WaitKind
 from models.sources.connections.queries import seen_connections
-from models.sources.outbound_limits.shapes import OutboundLimitBody, OutboundLimitList
+from models.sources.outbound_limits.rules import (
+    LEAST_PER_SECOND,
+    MOST_AT_ONCE,
+    MOST_PER_SECOND,
+    MOST_RELEASED,
+)
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
+from models.sources.outbound_limits.turns import HAS_LINE
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+
+PerSecond = Annotated[
+    float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND, allow_inf_nan=False, strict=False)
+]
+AtOnce = Annotated[int, Field(ge=1, le=MOST_AT_ONCE)]
+
+
+class CreateOutboundLimit(Input):
+    """Body of create outbound limit: one place, by `host` or `connectionId`, and its limits.
+
+    A host has no scheme and no port, and is found however a URL spells it.
+    """
+
+    model_config = example({"host": "api.example.com", "perSecond": 5, "atOnce": 2})
+
+    host: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    connection_id: InputId | None = None
+    per_second: PerSecond | None = None
+    at_once: AtOnce | None = None
+
+
+class UpdateOutboundLimit(Input):
+    """Body of update outbound limit; null takes one of the two limits away."""
+
+    model_config = example({"perSecond": 0.5})
+
+    per_second: PerSecond | None = None
+    at_once: AtOnce | None = None
+
+
+class ResumeConnection(Input):
+    """Body of resume connection: `rate` calls a minute, or all at once without it."""
+
+    model_config = example({"rate": 60})
+
+    rate: Annotated[int, Field(ge=1, le=MOST_RELEASED)] | None = None
+
+
+class OutboundLimitBody(Shape):
+    """A limit, and how its place is called now.
+
+    So many calls are `waiting`, and `atOnceNow` are on their way. The next one goes at
+    `nextFreeAt`, as far as the rate and a pause say.
+    """
+
+    id: Id
+    workspace_id: Id
+    host: str | None
+    connection_id: Id | None
+    per_second: float | None
+    at_once: int | None
+    waiting: int
+    at_once_now: int
+    next_free_at: Moment | None
+    paused_until: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class OutboundLimitList(Shape):
+    limits: list[OutboundLimitBody]
+    cursor: Nullable[str]
+
+
+class DeletedOutboundLimit(Shape):
+    id: Id
+
 
 _place, _call = outbound_place.c, outbound_call.c
 
@@ -90,3 +168,70 @@ def _shown(row: _Row) -> OutboundLimitBody:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+class _Wait(Protocol):
+    work_id: Id
+    host: str | None
+    connection_id: Id | None
+    entered_at: datetime
+    go_at: datetime | None
+    pause_reason: str | None
+    paused_at: datetime | None
+    resumed_at: datetime | None
+    asked_to_wait: bool | None
+
+
+async def waits_of(
+    work: UnitOfWork, workspace_id: Id, work_ids: Collection[Id]
+) -> Mapping[Id, JsonObject]:
+    """The `waitingFor` of work of which a call waits, by the id of the work."""
+    if not work_ids:
+        return {}
+    asked_to_wait = _place.paused_until > func.clock_timestamp()
+    rows = await work.rows(
+        select(
+            _call.work_id,
+            _place.host,
+            _place.connection_id,
+            _call.entered_at,
+            _call.go_at,
+            _place.pause_reason,
+            _place.paused_at,
+            _place.resumed_at,
+            asked_to_wait.label("asked_to_wait"),
+        )
+        .join(outbound_place, _place.id == _call.place_id)
+        .where(
+            _call.workspace_id == workspace_id,
+            _call.work_id.in_(sorted(work_ids)),
+            ~_call.gone,
+            or_(HAS_LINE, asked_to_wait),
+        )
+        .order_by(_call.position.desc()),
+        of=_Wait,
+    )
+    return {row.work_id: _waiting_for(row) for row in rows}
+
+
+def _waiting_for(row: _Wait) -> JsonObject:
+    if row.connection_id is None:
+        place: JsonObject = {"subject": "host", "host": row.host}
+    else:
+        place = {"subject": "connection", "subjectId": str(row.connection_id)}
+    if row.paused_at is not None:
+        return {
+            "kind": WaitKind.PAUSED,
+            **place,
+            "cause": PauseCause.PERSON,
+            "reason": row.pause_reason or "",
+            "since": wire_timestamp(row.paused_at),
+            "resuming": row.resumed_at is not None,
+        }
+    return {
+        "kind": WaitKind.LIMITED,
+        **place,
+        "cause": WaitCause.ANSWER if row.asked_to_wait else WaitCause.LIMIT,
+        "since": wire_timestamp(row.entered_at),
+        **({} if row.go_at is None else {"until": wire_timestamp(row.go_at)}),
+    }

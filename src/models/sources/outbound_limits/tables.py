@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identi
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, partial_index, same_workspace, table_of
+from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
 _ONE_PLACE = "(host IS NULL) <> (connection_id IS NULL)"
 

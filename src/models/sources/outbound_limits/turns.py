@@ -1,22 +1,49 @@
-"""The turns of calls: asking for one, speaking for it while it lasts, and giving it back.
+"""The turns of calls: asking for one, holding it, giving it back, in the line of their place.
 
 The second of two places is only entered with a moment at the first: a connection, and then a host.
+
+Whoever changes it holds the row of the place. The clock is that of the database, as the clocks of
+workers differ.
 """
 
 from collections.abc import Collection, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.core.base import Id
-from models.sources.outbound_limits.line import NO_WAIT, Call, Line, Wait
-from models.sources.outbound_limits.rules import LEASE, LONGEST_PAUSE
+from models.core.base import Id, Timestamp
+from models.sources.outbound_limits.rules import (
+    LEASE,
+    LONGEST_PAUSE,
+    Pace,
+    next_round,
+    signal_of,
+    slower,
+    stay,
+)
 from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.ids import new_id
-from runtime.prepared_statement import PreparedStatement
-from runtime.work import Work
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
 
 _place, _call = outbound_place.c, outbound_call.c
 _NOW = func.clock_timestamp()
@@ -24,6 +51,7 @@ HAS_LINE = or_(
     _place.per_second.is_not(None), _place.at_once.is_not(None), _place.paused_at.is_not(None)
 )
 """Of a place for which somebody has set a limit or a pause; of others answers ask alone."""
+
 # A call that stood there in a pause goes through its place, too: its row ends with it.
 _STANDS = exists().where(
     _call.place_id == _place.id, _call.call_key == bindparam("call_key", type_=_call.call_key.type)
@@ -40,6 +68,21 @@ _MINDED = PreparedStatement(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that somebody wants to make; it has the same `key` whenever they come back.
+
+    One that `passes` is not held up by the pause of a connection.
+    """
+
+    workspace_id: Id
+    work_id: Id
+    key: str
+    host: str
+    connection_id: Id | None = None
+    passes: bool = False
+
+
 async def is_limited(work: Work, call: Call) -> bool:
     """True when a call has to ask for its turn."""
     values = {
@@ -49,6 +92,17 @@ async def is_limited(work: Work, call: Call) -> bool:
         "call_key": call.key,
     }
     return await _MINDED.first(work, values) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The time until a call should ask again; `known`, it may go then as far as one can tell."""
+
+    time: timedelta
+    known: bool = True
+
+    def __bool__(self) -> bool:
+        return self.time > timedelta()
 
 
 async def ask(work: UnitOfWork, call: Call) -> Wait:
@@ -154,3 +208,233 @@ async def _held_places(work: UnitOfWork, call: Call) -> Sequence[OutboundPlace]:
 
 def _of(call: Call) -> tuple[ColumnElement[bool], ...]:
     return _call.workspace_id == call.workspace_id, _call.call_key == call.key
+
+
+_calls = outbound_call.c
+
+_WAITS, _HOLDS = _calls.go_at.is_(None), _calls.go_at.is_not(None)
+
+NO_PAUSE = dict.fromkeys(
+    ("paused_at", "pause_reason", "paused_by_user_id", "resumed_at", "release_rate")
+)
+_SOONER = timedelta(seconds=1)
+"""A call that is away is told of its moment where it would come back so much later by itself."""
+
+NO_WAIT = Wait(timedelta())
+
+
+class _Standing(Protocol):
+    now: datetime
+    go_at: datetime | None
+    entered_at: datetime
+    held: int
+    before: int
+    earlier: int
+
+
+class _Away(Protocol):
+    work_id: Id
+    call_key: str
+    execution: str | None
+    go_at: datetime
+    back_at: datetime | None
+
+
+@dataclass
+class Line:
+    """The line of a place whose row is held."""
+
+    work: UnitOfWork
+    place_id: Id
+    workspace_id: Id
+    pace: Pace
+    releases: bool = False
+    """After the pause of a connection, until nobody waits."""
+
+    @classmethod
+    def of(cls, work: UnitOfWork, place: OutboundPlace) -> "Line":
+        """The line of a place that was just locked."""
+        pace = Pace(
+            slower(place.per_second, place.release_rate),
+            place.at_once,
+            place.next_at,
+            place.free_at,
+            place.paused_until,
+            stopped=place.paused_at is not None and place.resumed_at is None,
+        )
+        releases = place.resumed_at is not None
+        return cls(work, place.id, place.workspace_id, pace, releases)
+
+    async def wait(self, call: Call) -> Wait:
+        """Have a call stand in line, and say how long it has to wait still."""
+        await self._enter(call)
+        if not self.pace.has_line:
+            # Only an answer has asked for a pause: after it all go at once.
+            now: datetime = await self.work.scalar(select(_NOW))
+            return Wait(self.pace.first_moment(now) - now)
+        await self.advance()
+        standing = await self._standing(call)
+        if standing.go_at is not None:
+            return Wait(self.pace.turn(standing.go_at, standing.earlier) - standing.now)
+        waited = standing.now - standing.entered_at
+        time = stay(self.pace, standing.now, standing.held, standing.before, waited)
+        return Wait(time, known=self.pace.stopped or self.pace.at_once is None)
+
+    async def advance(self) -> None:
+        """Give moments to the first in line, as far as the limits let them."""
+        counts = await self.work.first(
+            select(
+                _NOW.label("now"),
+                func.count().filter(_HOLDS).label("held"),
+                func.count().filter(_WAITS).label("waiting"),
+            ).where(_calls.place_id == self.place_id)
+        )
+        assert counts is not None, "a row of aggregates"
+        turns = next_round(self.pace, counts.now, counts.held, counts.waiting)
+        if not turns.moments:
+            return
+        await self._give(turns.moments)
+        if turns.next_at != self.pace.next_at:
+            this = outbound_place.c.id == self.place_id
+            await self.work.execute(
+                update(outbound_place).where(this).values(next_at=turns.next_at)
+            )
+            self.pace = replace(self.pace, next_at=turns.next_at)
+
+    async def go(self, call: Call) -> None:
+        """Let a call go that has nothing to wait for."""
+        statement = (
+            update(outbound_call)
+            .where(_calls.place_id == self.place_id, _calls.call_key == call.key)
+            .values(gone=True, ends_at=_NOW + LEASE)
+            .returning(_NOW)
+        )
+        gone_at = await self.work.scalar(statement)
+        if gone_at is not None and self.pace.per_second is not None:
+            this = outbound_place.c.id == self.place_id
+            free_at = self.pace.free_after(gone_at)
+            await self.work.execute(update(outbound_place).where(this).values(free_at=free_at))
+        await self.end_release()
+
+    async def end_release(self) -> None:
+        """Forget the pause of a line that nobody waits in, and its place where it has no limit."""
+        waits = select(_calls.call_key).where(_calls.place_id == self.place_id, ~_calls.gone)
+        if not self.releases or await self.work.first(waits.limit(1)) is not None:
+            return
+        place = outbound_place.c
+        this = place.id == self.place_id
+        limited = or_(place.per_second.is_not(None), place.at_once.is_not(None))
+        ended = update(outbound_place).where(this, limited).values(NO_PAUSE)
+        if not (await self.work.execute(ended)).rowcount:
+            await self.work.execute(delete(outbound_place).where(this))
+
+    async def call_all_back(self) -> None:
+        """Have all that are away ask again, in their order: what they were told holds no longer."""
+        away = (
+            select(_calls.work_id, _calls.call_key, _calls.execution)
+            .where(_calls.place_id == self.place_id, _calls.execution.is_not(None))
+            .order_by(_calls.position)
+        )
+        await self._tell(await self.work.rows(away, of=_Away))
+
+    async def _enter(self, call: Call) -> None:
+        """Stand in line, or keep one's place there; what is left of lost calls goes.
+
+        A moment that lies in a pause is given back.
+        """
+        own = and_(_calls.call_key == call.key, _calls.gone)
+        late = _calls.ends_at < _NOW
+        if self.pace.stopped:
+            # Workers may be away for a while in a long pause, and nobody loses their place by it.
+            late = and_(late, _calls.gone)
+        lost = or_(late, own)
+        await self.work.execute(delete(outbound_call).where(_calls.place_id == self.place_id, lost))
+        pauses = literal(self.pace.paused_until, Timestamp) > _NOW
+        await self.work.execute(
+            upsert(outbound_call)
+            .values(
+                place_id=self.place_id,
+                call_key=call.key,
+                workspace_id=self.workspace_id,
+                work_id=call.work_id,
+                entered_at=_NOW,
+                gone=False,
+                ends_at=_NOW + LEASE,
+            )
+            .on_conflict_do_update(
+                index_elements=["place_id", "call_key"],
+                set_={
+                    "go_at": case((pauses, null()), else_=_calls.go_at),
+                    "execution": None,
+                    "back_at": None,
+                    "ends_at": _NOW + LEASE,
+                },
+            )
+        )
+
+    async def _give(self, moments: Sequence[datetime]) -> None:
+        first = (
+            select(_calls.call_key)
+            .where(_calls.place_id == self.place_id, _WAITS)
+            .order_by(_calls.position)
+            .limit(len(moments))
+        )
+        keys = [row.call_key for row in await self.work.rows(first)]
+        pairs = func.unnest(
+            literal(keys, ARRAY(_calls.call_key.type)), literal(list(moments), ARRAY(Timestamp))
+        )
+        turn = pairs.table_valued("call_key", "moment").render_derived("turn")
+        statement = (
+            update(outbound_call)
+            .where(_calls.place_id == self.place_id, _calls.call_key == turn.c.call_key)
+            .values(
+                go_at=turn.c.moment, ends_at=func.greatest(_calls.ends_at, turn.c.moment + LEASE)
+            )
+            .returning(
+                _calls.work_id, _calls.call_key, _calls.execution, _calls.go_at, _calls.back_at
+            )
+        )
+        rows = await self.work.rows(statement, of=_Away)
+        await self._tell(
+            [row for row in rows if row.back_at is not None and row.back_at > row.go_at + _SOONER]
+        )
+
+    async def _tell(self, away: Sequence[_Away]) -> None:
+        await outbox.append_all(self.work, [self._told(row) for row in away])
+
+    def _told(self, away: _Away) -> outbox.IntentArguments:
+        assert away.execution is not None, "who is away has one"
+        return {
+            "intent": outbox.Intent.SIGNAL,
+            "family": Family(away.execution.partition("/")[0]),
+            "workspace_id": self.workspace_id,
+            "subject_id": away.work_id,
+            "request": {
+                "workflowId": away.execution,
+                "signal": signal_of(away.call_key),
+                "arguments": [],
+            },
+        }
+
+    async def _standing(self, call: Call) -> _Standing:
+        of_place = _calls.place_id == self.place_id
+        neighbour = outbound_call.alias("neighbour").c
+        counted = select(func.count()).where(neighbour.place_id == self.place_id)
+        holders = counted.where(neighbour.go_at.is_not(None)).scalar_subquery()
+        before = counted.where(
+            neighbour.go_at.is_(None), neighbour.position < _calls.position
+        ).scalar_subquery()
+        earlier = counted.where(~neighbour.gone, neighbour.go_at < _calls.go_at).scalar_subquery()
+        standing = await self.work.first(
+            select(
+                _NOW.label("now"),
+                _calls.go_at,
+                _calls.entered_at,
+                holders.label("held"),
+                before.label("before"),
+                earlier.label("earlier"),
+            ).where(of_place, _calls.call_key == call.key),
+            of=_Standing,
+        )
+        assert standing is not None, "it has entered"
+        return standing

@@ -1,4 +1,4 @@
-"""Accepting imports of resources, and what became of them."""
+"""Accepting imports of resources, and what became of them, on the wire."""
 
 from sqlalchemy import select
 
@@ -6,29 +6,96 @@ from models.content.items.commands import check_parent
 from models.content.items.joins import live_item_of
 from models.content.items.queries import get_item, placement
 from models.content.items.rules import WRITE_SCOPES
+from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Actor, Level
-from models.core.base import Id
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
 from models.core.lifecycle.commands import stand_in_line
 from models.messages.jobs.commands import accept_job, record_job, start_request
-from models.messages.jobs.queries import find_job, own_job, refusal_of
-from models.messages.jobs.rows import JobRow
+from models.messages.jobs.queries import JobRow, find_job, own_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
-from models.sources.provider_calls.commands import usable_connection
-from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.provider_calls import EXAMPLE_RESOURCE, usable_connection
 from models.sources.resource_imports.rows import ImportedRow
-from models.sources.resource_imports.shapes import (
-    ImportCounts,
-    ImportedResource,
-    ImportJob,
-    ImportResource,
-    SkippedResource,
-)
+from models.sources.resource_imports.rules import ImportedKind
 from models.sources.resource_imports.tables import imported_resource
-from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, UpstreamError
-from runtime.families import Family
+from runtime.postgresql.statements import lock_name
+from runtime.temporal.families import Family
+
+
+class ImportResource(Input):
+    """Body of import: the resource is copied below the parent, or refreshed where it is."""
+
+    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
+
+    connection_id: InputId
+    resource: ProviderResource
+    parent_item_id: InputId | None = None
+
+
+class ImportCounts(Shape):
+    """Counts of an import, by items; the ones that people changed since were `kept`."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+
+
+class ImportedParts(Shape):
+    """Counts of the rows of tables, or of the blocks at the top of pages, by what became of them.
+
+    `kept` are the ones that people changed, where the source now says otherwise.
+    """
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    kept: int = 0
+
+
+class SkippedResource(Shape):
+    """A resource below the imported one that could not be, and why."""
+
+    name: str
+    reason: str
+
+
+class ImportJob(Shape):
+    """The job that imports."""
+
+    id: Id
+    status: JobStatus
+    created_at: Moment
+    completed_at: Moment | None = None
+
+
+class ImportedResource(Shape):
+    """The result of an import, or what it has made so far while its job runs.
+
+    `rows` and `blocks` count tables and pages that were read again, where any were. At most 100
+    resources are named in `skipped`.
+    """
+
+    item: ItemDetail
+    imported: ImportCounts
+    rows: ImportedParts | None = None
+    blocks: ImportedParts | None = None
+    skipped: list[SkippedResource]
+    job: ImportJob
+
+
+class FormImportResult(Shape):
+    """A form, its surface and its database; `skipped` are questions without an equivalent."""
+
+    surface_id: Id
+    item_id: Id
+    database_id: Id
+    title: str
+    field_count: int
+    skipped: list[str]
 
 
 async def accept_import_resource(

@@ -7,27 +7,25 @@ from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.fields.shapes import MAX_OPTIONS, CreateField
 from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
-from models.data.forms.rules.questions import ASKABLE
+from models.data.forms.rules import ASKABLE
 from models.data.forms.shapes import MAX_QUESTIONS
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.external_resources.rules.forms import FormQuestion, HostedForm
-from models.sources.external_resources.rules.names import shown_name
-from models.sources.external_resources.rules.resources import Capability
-from models.sources.provider_calls.commands import usable_connection
-from models.sources.provider_calls.shapes import NamedResource
-from models.sources.resource_imports.shapes import FormImportResult
+from models.sources.external_resources.rules.resources import Capability, shown_name
+from models.sources.provider_calls import NamedResource, usable_connection
+from models.sources.resource_imports.commands import FormImportResult
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, UpstreamError, ValidationError
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 
 _LONGEST_OPTION = 100
 _LONGEST_HELP = 4_000

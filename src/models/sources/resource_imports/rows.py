@@ -6,10 +6,9 @@ from typing import Any, Protocol
 from sqlalchemy import func, insert, select, update
 
 from models.core.base import Id
-from models.core.row_updates import update_each
+from models.core.statements import update_rows
 from models.sources.external_resources.rules.resources import ProviderResource
-from models.sources.resource_imports.kinds import ImportedKind
-from models.sources.resource_imports.rules import imported_kind, sheet_label
+from models.sources.resource_imports.rules import ImportedKind, imported_kind, sheet_label
 from models.sources.resource_imports.tables import imported_resource
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -228,4 +227,4 @@ async def change(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
 async def _write(work: UnitOfWork, changes: Sequence[tuple[Id, Mapping[str, object]]]) -> None:
     """Write the same columns of several rows."""
     changed = [(row_id, {**new, "updated_at": work.now}) for row_id, new in changes]
-    await update_each(work, imported_resource, changed)
+    await update_rows(work, imported_resource, changed)

@@ -1,17 +1,30 @@
-"""Native kinds that resources are imported as."""
+"""The native kinds that resources are imported as, and the outcomes of an import. Pure."""
 
-from models.sources.external_resources.rules.names import (
-    MAX_NAME,
-    identifier_problem,
-    shown_name,
-)
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.content.items.rules import ItemKind
 from models.sources.external_resources.rules.resources import (
+    MAX_NAME,
     Capability,
     ProviderResource,
     ResourceSurfaceKind,
+    identifier_problem,
+    shown_name,
 )
-from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.tabular.rules.options import format_named
+
+
+class ImportedKind(StrEnum):
+    FOLDER = "folder"
+    PAGE = "page"
+    FILE = "file"
+    DATABASE = "database"
+
+    @property
+    def item_kind(self) -> ItemKind:
+        return ItemKind(self.value)
+
 
 MAX_ENTRIES = 10_000
 """Resources below an imported folder; what is beyond is left out, and the import says so."""
@@ -76,3 +89,34 @@ def _is_opaque(mime_type: str) -> bool:
         "application/msword",
         "application/octet-stream",
     }
+
+
+class Outcome(StrEnum):
+    """The outcome of an import for one resource."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    KEPT = "kept"
+    """People changed what it was imported into, moved it out of reach, or deleted it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartCounts:
+    """Counts of the rows of a table, or of the blocks of a page, by what became of them.
+
+    `kept` are rows or blocks of people, where the source now says otherwise.
+    """
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    kept: int = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome for the whole."""
+        if self.created or self.updated or self.removed:
+            return Outcome.UPDATED
+        return Outcome.KEPT if self.kept else Outcome.UNCHANGED

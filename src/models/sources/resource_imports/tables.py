@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.sources.resource_imports.kinds import ImportedKind
-from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from models.sources.resource_imports.rules import ImportedKind
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class ImportedResourceRow(SQLModel, table=True):

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind
+from models.core.bundles import BundleKind
 from models.data.fields.bundle import DATABASES
 from runtime.database import UnitOfWork
 

@@ -1,8 +1,9 @@
-"""The format of bundles: names, limits and the manifest (docs/bundles.md). Pure."""
+"""The format of bundles: names, limits, the manifest, and faults (docs/bundles.md). Pure."""
 
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -10,8 +11,37 @@ from pydantic_core import to_json
 
 from models.core.base import Input, InputId
 from models.core.values import InvalidValueError, moment
-from models.workspace.bundles.errors import BundleError, Fault
-from runtime.timestamps import truncate, wire_timestamp
+from runtime.clock import truncate, wire_timestamp
+from runtime.errors import ConflictError
+
+
+class Fault(StrEnum):
+    """The reason why a bundle is refused; each is a blocking error of an import."""
+
+    NOT_AN_ARCHIVE = "not_an_archive"
+    UNSAFE_NAME = "unsafe_name"
+    DUPLICATE_NAME = "duplicate_name"
+    NOT_A_FILE = "not_a_file"
+    ENCRYPTED = "encrypted"
+    TOO_LARGE = "too_large"
+    BOMB = "bomb"
+    CHECKSUM = "checksum"
+    CHANGED = "changed"
+    COUNTS = "counts"
+    MANIFEST = "manifest"
+    MISSING_FILE = "missing_file"
+    UNLISTED_FILE = "unlisted_file"
+    LINE = "line"
+    ROWS = "rows"
+
+
+class BundleError(ConflictError):
+    """A bundle that cannot be imported; `fault` names the rule it breaks."""
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
 
 FORMAT = "workspace-bundle"
 FORMAT_VERSION = 1

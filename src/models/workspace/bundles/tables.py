@@ -4,7 +4,7 @@ from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import table_of
+from runtime.postgresql.schema import table_of
 
 
 class ImportId(SQLModel, table=True):

@@ -6,23 +6,20 @@ follow from the run and from numbers, never from a name in the archive.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TypeVar
 
 from pydantic import ValidationError as ShapeError
 from pydantic_core import from_json, to_json
 
-from models.content.files.bundle import imported_object_key
+from models.content.files.commands import imported_object_key
 from models.core.base import Id
-from models.core.bundles.findings import Findings
-from models.core.bundles.kinds import BundleKind, ImportTarget
-from models.core.bundles.rules import imported_id
+from models.core.bundles import BundleKind, Findings, ImportTarget, Row, imported_id
 from models.core.problems import sentence
-from models.workspace.bundles.archives.entries import PIECE, Entry
-from models.workspace.bundles.archives.reading import entries
-from models.workspace.bundles.errors import BundleError, Fault
+from models.workspace.bundles.archives import PIECE, Entry, archive_entries
 from models.workspace.bundles.lines import read_rows
+from models.workspace.bundles.registry import KIND_OF, KINDS
 from models.workspace.bundles.rules import (
     CHUNK_BYTES,
     CHUNK_ROWS,
@@ -30,6 +27,8 @@ from models.workspace.bundles.rules import (
     MAX_FILES,
     MAX_LINE,
     MAX_MANIFEST,
+    BundleError,
+    Fault,
     Manifest,
     home,
     is_blob,
@@ -79,7 +78,7 @@ async def unpack(store: ObjectStore, file: IO[bytes], size: int, run_id: Id) -> 
     """
     parts: dict[str, Part] = {}
     manifest: Manifest | None = None
-    following = entries(file, size)
+    following = archive_entries(file, size)
     while (entry := await asyncio.to_thread(_next, following)) is not None:
         if entry.name == MANIFEST:
             manifest = _manifest(await asyncio.to_thread(_whole, entry))
@@ -264,3 +263,20 @@ async def _aside(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 async def _once(text: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(text), PIECE):
         yield text[start : start + PIECE]
+
+
+async def load_context_rows(
+    store: ObjectStore, contents: Contents, workspace_id: Id
+) -> Mapping[str, Sequence[Row]]:
+    """The rows of the kinds that others are checked with, of one workspace of a bundle."""
+    by_kind: dict[str, list[Row]] = {}
+    for name in {kind.beside for kind in KINDS if kind.beside is not None}:
+        kind = KIND_OF[name]
+        rows: list[Row] = []
+        part = contents.parts.get(home(workspace_id) + kind.file)
+        for chunk in range(0 if part is None else part.chunks):
+            assert part is not None
+            lines = await read_lines(store, part, chunk)
+            rows += read_rows(lines, [kind], Findings())[name]
+        by_kind[name] = rows
+    return by_kind

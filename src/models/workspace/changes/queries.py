@@ -10,8 +10,15 @@ from sqlalchemy import ColumnElement, select
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import Page, PageRequest
-from models.workspace.changes.rules.kinds import OperationKind, Stake, stake_of
-from models.workspace.changes.rules.status import WAITING, ChangeStatus, Outcome, ResultStatus
+from models.workspace.changes.rules import (
+    WAITING,
+    ChangeStatus,
+    OperationKind,
+    Outcome,
+    ResultStatus,
+    Stake,
+    stake_of,
+)
 from models.workspace.changes.shapes import (
     AiRunList,
     ApplyResult,

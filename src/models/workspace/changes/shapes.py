@@ -5,9 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
-from models.workspace.changes.rules.kinds import OperationKind, Stake
-from models.workspace.changes.rules.references import NAME
-from models.workspace.changes.rules.status import ChangeStatus, ResultStatus
+from models.workspace.changes.rules import NAME, ChangeStatus, OperationKind, ResultStatus, Stake
 
 MAX_OPERATIONS = 200
 MIN_INSTRUCTION, MAX_INSTRUCTION = 3, 4_000

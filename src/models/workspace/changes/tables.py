@@ -1,4 +1,4 @@
-"""The table of change sets."""
+"""The table of change sets, and its lifecycle as durable work."""
 
 from datetime import datetime
 from typing import Any
@@ -15,13 +15,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.workspace.changes.rules.status import (
-    WAITING,
-    ChangeSource,
-    ChangeStatus,
-)
-from runtime.schema import Timestamp, listed, one_of, table_of
-from runtime.sealed_columns import sealed
+from models.core.lifecycle.commands import WorkTable
+from models.workspace.changes.rules import CHANGE_LIFECYCLE, WAITING, ChangeSource, ChangeStatus
+from runtime.crypto import sealed
+from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 
 
 def credentials_place(change_id: Id) -> str:
@@ -77,3 +74,5 @@ class ChangeSet(SQLModel, table=True):
 
 
 change_set = table_of(ChangeSet)
+
+CHANGE_SETS = WorkTable(change_set, CHANGE_LIFECYCLE)

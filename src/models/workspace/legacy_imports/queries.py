@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
+from typing import Protocol
 
 from sqlalchemy import select
 
 from models.core.base import Id
-from models.core.lifecycle.workers import with_worker_wait
+from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.page_addresses import legacy_import_page
 from models.core.pagination import PageRequest
 from models.workspace.legacy_imports.rules import (
@@ -35,7 +36,17 @@ from models.workspace.legacy_imports.tables import (
 )
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.families import Family
+from runtime.temporal.families import Family
+
+
+class ImportRunRow(Protocol):
+    """A run with its bundle: the key in the object store, and the digest it had."""
+
+    id: Id
+    bundle_object_key: str
+    bundle_checksum: str
+    approved_at: datetime | None
+
 
 _run = legacy_import_run.c
 _entry = legacy_import_workspace.c

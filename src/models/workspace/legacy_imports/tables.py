@@ -1,4 +1,4 @@
-"""The tables of legacy import runs and of the workspaces in them."""
+"""The tables of legacy import runs and of the workspaces in them, and their lifecycle."""
 
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
 from models.workspace.legacy_imports.rules import (
     RUN_LIFECYCLE,
     ImportStage,
@@ -16,7 +17,8 @@ from models.workspace.legacy_imports.rules import (
     Mode,
     RollbackState,
 )
-from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
+from runtime.temporal.families import Family
 
 _EMPTY_LIST = {"server_default": text("'{}'")}
 _EMPTY_MAP = {"server_default": text("'{}'")}
@@ -114,3 +116,5 @@ class LegacyImportWorkspace(SQLModel, table=True):
 
 legacy_import_run = table_of(LegacyImportRun)
 legacy_import_workspace = table_of(LegacyImportWorkspace)
+
+LEGACY_IMPORTS = WorkTable(legacy_import_run, RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)

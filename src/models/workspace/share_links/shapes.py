@@ -6,9 +6,9 @@ from pydantic import Field
 
 from models.content.items.rules import ItemKind
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
-from models.data.fields.rules.kinds import FieldKind
-from models.people.api_keys.shapes import Expiry
-from models.workspace.share_links.rules import MAX_USES
+from models.data.fields.rules.fields import FieldKind
+from models.people.api_keys import Expiry
+from models.workspace.share_links.visitors import MAX_USES
 
 
 class CreateShareLink(Input):

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from models.core.base import Id, Input, JsonObject, Nullable, Shape, example
-from models.core.documented import documented_as
-from models.data.fields.rules.kinds import FieldKind
+from models.core.openapi import documented_as
+from models.data.fields.rules.fields import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
 

@@ -6,18 +6,18 @@ from pydantic import Field
 
 from models.automation.actions.shapes import ActionDetail
 from models.automation.automations.shapes import AutomationDetail
-from models.content.files.shapes import StoredFile
+from models.content.files.queries import StoredFile
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, Metadata
 from models.content.surfaces.shapes import SurfaceDetail
 from models.core.base import Color, Icon, Input, InputId, JsonObject, Label, Order, Shape
-from models.core.documented import documented_as
+from models.core.openapi import documented_as
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.shapes import FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
-from models.sources.data_source_overviews.shapes import DataSourceDetail
-from models.sources.mounts.shapes import MountDetail
+from models.sources.data_source_overviews import DataSourceDetail
+from models.sources.mounts.queries import MountDetail
 
 TargetDetail = (
     SurfaceDetail

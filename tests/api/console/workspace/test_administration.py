@@ -7,7 +7,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from models.people.experiments.commands import create_experiment
-from models.people.users.commands import make_platform_admin
+from models.people.users import make_platform_admin
 from tests.support.client import Client
 from tests.support.settings_pages import (
     HOSTILE,

@@ -5,7 +5,7 @@ import re
 
 from fastapi import FastAPI
 
-from api.console.workspace.scopes import areas
+from api.console.workspace.api_keys import areas
 from models.core.access.rules import Role, Scope
 from tests.support.client import Client
 from tests.support.settings_pages import (

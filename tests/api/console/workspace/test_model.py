@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
-from models.workspace.model_settings.queries import open_endpoint
+from models.workspace.model_settings import open_endpoint
 from tests.support.client import Client
 from tests.support.settings_pages import HOSTILE, Visit, posted, sent, settings_of
 from tests.support.spaces import Space

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 from models.core.access.rules import Role
-from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from tests.support.client import Client
 from tests.support.settings_pages import (

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from models.automation.secrets.queries import secret_values
+from models.automation.secrets.store import secret_values
 from models.core.access.rules import Role
 from tests.support.client import Client
 from tests.support.settings_pages import HOSTILE, posted, sent, settings_of

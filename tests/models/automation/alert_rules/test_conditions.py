@@ -10,14 +10,13 @@ from models.automation.alert_rules.tables import alert_rule
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from models.sources.connections.commands import create_connection, delete_connection
-from models.sources.connections.health import note_failure, note_success
+from models.sources.connections.queries import note_failure, note_success
 from models.sources.connections.shapes import CreateConnection
 from models.sources.connections.tables import failing_connection
-from models.workspace.system.commands import beat, leave
-from models.workspace.system.tables import worker_process
+from models.workspace.system import beat, leave, worker_process
 from runtime.clock import utc_now
-from runtime.families import Queue
 from runtime.ids import new_id
+from runtime.temporal.families import Queue
 from tests.support.ageing import make_automation, run_row
 from tests.support.alerts import alert_events, alerts, evaluated, firings, make_rule, state_of
 from tests.support.incidents import failed_run, succeeded_run
@@ -160,7 +159,7 @@ async def test_no_worker_has_been_there_since(space: Space, monkeypatch: Any) ->
         seen = select(worker_process.c.seen_at).where(worker_process.c.id == worker_id)
         return await work.scalar(seen)
 
-    monkeypatch.setattr("models.core.lifecycle.workers._FIND_SIGN", [own_sign])
+    monkeypatch.setattr("models.core.lifecycle.lost_workers._FIND_SIGN", [own_sign])
     rule = await make_rule(space, {"kind": "worker_gone", "minutes": 5})
     async with space.database.transaction() as work:
         await beat(work, worker_id, "here", 1, [Queue.AUTOMATION])

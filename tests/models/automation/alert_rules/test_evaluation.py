@@ -7,22 +7,20 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from models.automation.alert_rules import checks, commands, evaluation, queries
-from models.automation.alert_rules.conditions import QueueAgeCondition
-from models.automation.alert_rules.purge import purge_firings
+from models.automation.alert_rules import commands, evaluation, queries
 from models.automation.alert_rules.rules import UNSEEN_RUN
-from models.automation.alert_rules.shapes import UpdateAlertRule
-from models.automation.alert_rules.tables import alert_firing, alert_rule
-from models.automation.automations.joins import AUTOMATION
+from models.automation.alert_rules.shapes import QueueAgeCondition, UpdateAlertRule
+from models.automation.alert_rules.tables import alert_firing, alert_rule, purge_firings
+from models.automation.automations.queries import AUTOMATION
 from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.deliveries.tables import delivery
 from models.messages.notifications.tables import notification
-from models.people.workspaces.tables import workspace_member
+from models.people.workspaces import workspace_member
 from models.sources.connections.commands import create_connection
-from models.sources.connections.health import note_failure, note_success
+from models.sources.connections.queries import note_failure, note_success
 from models.sources.connections.shapes import CreateConnection
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError
@@ -96,9 +94,9 @@ async def test_a_broken_and_a_slow_rule_hold_up_no_other(
     async def sleep(work: Any, *_: Any) -> Any:
         await work.execute(text("SELECT pg_sleep(60)"))
 
-    monkeypatch.setattr(checks, "LONGEST", "100ms")
-    by_kind = {**checks._CHECKS, QueueAgeCondition: sleep}
-    monkeypatch.setattr(checks, "_CHECKS", by_kind)
+    monkeypatch.setattr(queries, "LONGEST_CHECK", "100ms")
+    by_kind = {**queries._CHECKS, QueueAgeCondition: sleep}
+    monkeypatch.setattr(queries, "_CHECKS", by_kind)
     async with space.database.transaction() as work:
         this = alert_rule.c.id == broken.id
         await work.execute(update(alert_rule).where(this).values(condition={"kind": "weather"}))

@@ -7,11 +7,11 @@ import psycopg
 import pytest
 from sqlalchemy import insert, text
 
-from models.automation.alert_rules import checks, queries
+from models.automation.alert_rules import queries
 from models.automation.automation_runs.tables import automation_run
 from runtime.clock import utc_now
+from runtime.configuration.settings import Settings
 from runtime.database import libpq_url
-from runtime.settings import Settings
 from tests.support.ageing import make_automation, run_row
 from tests.support.alerts import make_rule
 from tests.support.plans import forget_rows, recorded_statements, rows_read
@@ -34,7 +34,7 @@ async def test_no_look_goes_through_all_runs(
     space: Space, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It counts rows. Of a busy machine a look may take longer than it should.
-    monkeypatch.setattr(checks, "LONGEST", "60s")
+    monkeypatch.setattr(queries, "LONGEST_CHECK", "60s")
     version = await make_automation(space)
     row = run_row(space, version, completed_at=utc_now() - timedelta(days=2))
     async with space.database.transaction() as work:

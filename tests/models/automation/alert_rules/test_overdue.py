@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from activities.connection_health import noted_call
-from api.kernel.overdue_alerts import evaluate_all_overdue
+from activities.connections import noted_call
+from api.kernel.services import evaluate_all_overdue
 from models.automation.alert_rules.tables import alert_rule
 from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection

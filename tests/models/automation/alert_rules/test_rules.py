@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from models.automation.alert_rules.conditions import read_condition
 from models.automation.alert_rules.rules import (
     TRANSITIONS,
     AlertChange,
@@ -14,6 +13,7 @@ from models.automation.alert_rules.rules import (
     minutes_since,
     spoken,
 )
+from models.automation.alert_rules.shapes import read_condition
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

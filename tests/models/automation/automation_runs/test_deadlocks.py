@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from models.automation.automation_runs.deadlocks import WaitingRun, to_refuse
+from models.automation.automation_runs.calls import WaitingRun, runs_to_refuse
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = {name: UUID(int=number) for number, name in enumerate("abcdefgh", 1)}
@@ -27,7 +27,7 @@ def refused(line: str, holders: str, callers: str) -> str:
         held.setdefault(KEYS[one[1]], []).append(RUNS[one[0]])
     waits = {RUNS[one[1]]: RUNS[one[0]] for one in callers.split()}
     names = {run: name for name, run in RUNS.items()}
-    return "".join(names[one.id] for one in to_refuse(in_line, held, waits))
+    return "".join(names[one.id] for one in runs_to_refuse(in_line, held, waits))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What the output of a run has room for."""
 
-from models.automation.automation_runs.outputs import OUTPUT_LIMIT, within_limit
+from models.automation.automation_runs.run_header import OUTPUT_LIMIT, within_limit
 
 
 def test_small_outputs_are_kept() -> None:

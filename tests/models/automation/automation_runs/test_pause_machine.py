@@ -26,9 +26,9 @@ from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.core.pauses.tables import pause, resting_intent
-from models.workspace.pauses import commands
+from models.workspace import pauses
 from runtime.database import Database, UnitOfWork
-from runtime.outbox import Intent, outbox
+from runtime.temporal.outbox import Intent, outbox
 from tests.support.engine import graph, node
 from tests.support.exploring import examples
 from tests.support.pauses import attend_once, released
@@ -110,14 +110,14 @@ class PauseMachine(RuleBasedStateMachine):
     def pause(self, which: int) -> None:
         kind, subject_id = self.subjects[which]
         actor, body = self.space.actor, PauseWork()
-        self.act(lambda work: commands.pause(work, actor, kind, subject_id, body))
+        self.act(lambda work: pauses.pause(work, actor, kind, subject_id, body))
         self.paused.add(which)
 
     @rule(which=st.integers(0, 2), rate=st.sampled_from([None, 60, 120]))
     def resume(self, which: int, rate: int | None) -> None:
         kind, subject_id = self.subjects[which]
         actor, body = self.space.actor, ResumeWork(rate=rate)
-        self.act(lambda work: commands.resume(work, actor, kind, subject_id, body))
+        self.act(lambda work: pauses.resume(work, actor, kind, subject_id, body))
         self.paused.discard(which)
 
     @rule(which=st.integers(0, 2))

@@ -1,7 +1,6 @@
 """Runs that ended long ago are forgotten; what they executed is not."""
 
-from models.automation.automation_runs.purge import purge_runs
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import automation_run, purge_runs
 from models.tables import metadata
 from runtime.derived_ids import derived_id
 from tests.support.ageing import ago, ids_of, make_automation, old_run, purged, rows_of

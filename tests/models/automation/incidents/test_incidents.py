@@ -12,12 +12,16 @@ from sqlalchemy import select, update
 from models.automation.automations.tables import automation_version
 from models.automation.incidents import commands, queries
 from models.automation.incidents.closing import close_recovered
-from models.automation.incidents.errors import NothingToRetryError
+from models.automation.incidents.commands import NothingToRetryError
 from models.automation.incidents.grouping import group_failures
-from models.automation.incidents.purge import purge_incidents
+from models.automation.incidents.queries import IncidentDetail, RetryIncident, UpdateIncident
 from models.automation.incidents.rules import ENOUGH_SUCCESSES, QUIET
-from models.automation.incidents.shapes import IncidentDetail, RetryIncident, UpdateIncident
-from models.automation.incidents.tables import incident, incident_run, ungrouped_failure
+from models.automation.incidents.tables import (
+    incident,
+    incident_run,
+    purge_incidents,
+    ungrouped_failure,
+)
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.notifications.tables import notification

@@ -5,19 +5,19 @@ from uuid import UUID
 
 from sqlalchemy import insert, select, update
 
-from models.automation.automation_runs import touched_records
+from models.automation.automation_runs import history
 from models.automation.automation_runs.tables import node_run
-from models.automation.incidents.records import list_incident_records
-from models.automation.incidents.shapes import IncidentRecordList
+from models.automation.incidents.grouping import list_incident_records
+from models.automation.incidents.queries import IncidentRecordList
 from models.automation.incidents.tables import incident_record
 from models.content.items.tables import item
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import page_request
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.fields.joins import DATABASE
-from models.data.records.commands.records import create_record, delete_record
+from models.data.fields.rows import DATABASE
+from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from runtime.ids import new_id
 from tests.support.ageing import make_automation
@@ -110,7 +110,7 @@ async def test_records_of_a_database_that_is_closed_are_not_listed(space: Space)
 async def test_a_run_that_wrote_very_many_is_remembered_by_some(
     space: Space, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(touched_records, "MOST_RECORDS", 2)
+    monkeypatch.setattr(history, "MOST_RECORDS", 2)
     run_id = await failed_run(space, await make_automation(space))
     for number in range(4):
         await wrote(space, run_id, f"write {number}", UUID(int=number))

@@ -4,8 +4,11 @@ from uuid import UUID
 
 from sqlalchemy import func, insert, select
 
-from models.automation.run_operations.purge import purge_operations
-from models.automation.run_operations.tables import run_operation, run_operation_result
+from models.automation.run_operations.tables import (
+    purge_operations,
+    run_operation,
+    run_operation_result,
+)
 from runtime.ids import least_id
 from tests.support.ageing import ago, ids_of, purged
 from tests.support.spaces import Space

@@ -13,10 +13,15 @@ from sqlalchemy import insert, select, update
 
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_statistics.queries import Span, get_statistics, span
-from models.automation.run_statistics.rules import NEVER, Grain, milliseconds, percentile
-from models.automation.run_statistics.shapes import RunStatistics
-from models.automation.run_statistics.sums import purge_sums, settle_runs
+from models.automation.run_statistics.queries import RunStatistics, Span, get_statistics, span
+from models.automation.run_statistics.sums import (
+    NEVER,
+    Grain,
+    milliseconds,
+    percentile,
+    purge_sums,
+    settle_runs,
+)
 from models.automation.run_statistics.tables import ended_run, run_statistic
 from models.core.access.rules import Actor
 from models.core.base import Id

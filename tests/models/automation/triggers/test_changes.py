@@ -9,20 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from models.automation.automations.rules.triggers.filters import Asked
-from models.automation.triggers.rules.changes import (
+from models.automation.automations.rules.language.filters import Asked
+from models.automation.triggers.rules import (
     changes_anything,
     kind_of,
+    matches_change,
     merged,
     payload_of,
     with_part,
 )
-from models.automation.triggers.rules.matching import matches_change
 from models.core.base import Id
 from models.core.expressions.rules.errors import BindingError
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.rules.events import MAX_BYTES, bounded
+from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.data.records.rules.writes import MAX_BYTES, bounded_change
 
 Json = dict[str, Any]
 
@@ -84,9 +83,9 @@ def test_archiving_is_a_change_of_no_field() -> None:
 
 def test_a_change_too_large_to_wait_loses_its_long_values() -> None:
     small = change(record(a=1), record(a=2), "a")
-    assert bounded(small) == small
+    assert bounded_change(small) == small
     long: Json = {f"k{n}": "x" * 200_000 for n in range(4)}
-    kept = bounded(change(record(a=1, **long), record(a=2, **long), "a"))
+    kept = bounded_change(change(record(a=1, **long), record(a=2, **long), "a"))
     assert len(to_json(kept)) < MAX_BYTES
     assert kept["record"]["data"] == {"a": 2}
     assert kept["record"]["omittedKeys"] == sorted(long)
@@ -94,7 +93,7 @@ def test_a_change_too_large_to_wait_loses_its_long_values() -> None:
 
 def test_many_values_are_too_large_together() -> None:
     many: Json = {f"k{n}": "x" * 9_000 for n in range(100)}
-    kept = bounded(change(record(a=1, **many), record(a=2, **many), "a"))
+    kept = bounded_change(change(record(a=1, **many), record(a=2, **many), "a"))
     assert len(to_json(kept)) < MAX_BYTES
     assert kept["record"]["data"] == {"a": 2}
     assert kept["record"]["omittedKeys"] == sorted(many)
@@ -102,8 +101,8 @@ def test_many_values_are_too_large_together() -> None:
 
 def test_a_long_value_that_changes_twice_is_not_forgotten() -> None:
     states = [record(a=1, long=letter * 600_000) for letter in "xyz"]
-    first, later = (bounded(change(*both, "long")) for both in pairwise(states))
-    whole = bounded(merged(first, later))
+    first, later = (bounded_change(change(*both, "long")) for both in pairwise(states))
+    whole = bounded_change(merged(first, later))
     assert changes_anything(whole)
     assert whole["changedKeys"] == ["long"]
     assert whole["before"]["omittedKeys"] == whole["record"]["omittedKeys"] == ["long"]

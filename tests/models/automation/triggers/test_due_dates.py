@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.automation.triggers.rules.due_dates import DateWatch
-from models.data.fields.rules.kinds import FieldKind
+from models.automation.triggers.rules import DateWatch
+from models.data.fields.rules.fields import FieldKind
 
 ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata", "Pacific/Apia")
 """Sao Paulo once skipped midnights; Apia once skipped a whole day, 30 December 2011."""

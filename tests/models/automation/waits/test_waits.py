@@ -13,15 +13,14 @@ from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import NodeRunShape
 from models.automation.automation_runs.tables import automation_run
-from models.automation.waits.commands import publish_event
+from models.automation.waits.commands import PublishEvent, publish_event
 from models.automation.waits.queries import show_waits
-from models.automation.waits.shapes import PublishEvent
 from models.automation.waits.store import insert_wait
 from models.automation.waits.tables import run_wait
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
-from runtime.outbox import outbox
+from runtime.temporal.outbox import outbox
 from tests.support.ageing import make_automation, old_run
 from tests.support.spaces import Space
 

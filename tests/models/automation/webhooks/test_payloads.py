@@ -5,8 +5,7 @@ import base64
 import pytest
 
 from models.automation.automations.rules.triggers.webhooks import Webhook
-from models.automation.webhooks.rules.delivery import Delivery
-from models.automation.webhooks.rules.payloads import read_payload
+from models.automation.webhooks.rules import Delivery, read_payload
 from runtime.errors import ValidationError
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import WebhookTrigger
-from models.automation.webhooks.rules.delivery import Delivery
-from models.automation.webhooks.rules.verification import is_genuine
+from models.automation.webhooks.rules import Delivery, is_genuine
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = b'{"test": 2432232314}'

@@ -9,16 +9,15 @@ from sqlalchemy import delete, insert, select, update
 
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation_version
-from models.content.files.commands import register_file
-from models.content.files.purge import purge_trash
+from models.content.files.commands import purge_trash, register_file
 from models.content.files.rules import Content
 from models.content.files.tables import file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
-from models.data.records.commands.records import create_record
+from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord
 from models.tables import metadata
-from models.workspace.targets.commands.items import create_item
+from models.workspace.targets.items import create_item
 from models.workspace.targets.shapes import CreateItem, PlacedTarget
 from runtime.ids import new_id
 from tests.support.ageing import ago, purged, rows_of, run_row

@@ -16,8 +16,8 @@ from models.content.items.commands import archive_item, move_item, restore_item,
 from models.content.items.shapes import MoveItem
 from models.content.items.tables import item
 from models.core.base import Id
-from models.workspace.targets.commands.duplication import duplicate_item
-from models.workspace.targets.commands.items import create_item
+from models.workspace.targets.duplication import duplicate_item
+from models.workspace.targets.items import create_item
 from models.workspace.targets.shapes import CreateItem
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError

@@ -5,9 +5,16 @@ from uuid import uuid4
 
 import pytest
 
-from models.content.surfaces.rules.contents import stored
-from models.content.surfaces.rules.kinds import BLOCKS, SurfaceKind, may_hold, scope_on
-from models.content.surfaces.rules.references import NOUNS, Reference, references
+from models.content.surfaces.rules.contents import (
+    BLOCKS,
+    NOUNS,
+    Reference,
+    SurfaceKind,
+    may_hold,
+    references,
+    scope_on,
+    stored,
+)
 from models.content.surfaces.rules.tree import TOP, plan_blocks
 from models.content.surfaces.shapes import BlockInput
 from models.core.access.rules import Scope

@@ -3,15 +3,16 @@
 import itertools
 import uuid
 
-from models.core.access.placement import Placement, level_on
 from models.core.access.rules import (
     GRANTABLE_SCOPES,
     ROLE_SCOPES,
     Level,
+    Placement,
     Principal,
     PrincipalType,
     Role,
     Scope,
+    level_on,
 )
 
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.core.filters.calendar import (
+from models.core.filters.operands import (
     Unit,
     end_of,
     period_days,

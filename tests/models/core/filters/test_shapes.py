@@ -7,7 +7,7 @@ from jsonschema_rs import Draft202012Validator
 from pydantic import TypeAdapter
 
 from models.automation.automations.rules.language.filters import filter_problems
-from models.core.filters.operators import Op
+from models.core.filters.grammar import Op
 from models.core.filters.shapes import Filter
 
 SCHEMA = Draft202012Validator(TypeAdapter(Filter).json_schema())

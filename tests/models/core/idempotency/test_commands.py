@@ -5,9 +5,14 @@ from uuid import UUID
 
 from sqlalchemy import select, update
 
-from models.core.idempotency.commands import Reply, claim, purge_replies, remember
-from models.core.idempotency.rules import WINDOW
-from models.core.idempotency.tables import idempotency_reply
+from models.core.idempotency import (
+    WINDOW,
+    Reply,
+    claim_key,
+    idempotency_reply,
+    purge_replies,
+    remember_reply,
+)
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.ids import new_id
@@ -17,9 +22,9 @@ async def kept(database: Database, keys: KeyRing, age: timedelta) -> UUID:
     """The id of a reply that was given so long ago."""
     fingerprint = new_id().bytes * 2
     async with database.transaction() as work:
-        made = await claim(work, keys, fingerprint, b"request")
+        made = await claim_key(work, keys, fingerprint, b"request")
         assert isinstance(made, UUID)
-        await remember(work, keys, fingerprint, Reply(200, b"{}"))
+        await remember_reply(work, keys, fingerprint, Reply(200, b"{}"))
         ends = {"expires_at": work.now + WINDOW - age}
         own = idempotency_reply.c.id == made
         await work.execute(update(idempotency_reply).where(own).values(ends))

@@ -3,15 +3,15 @@
 from sqlalchemy import select, update
 
 from cli.families.deliveries import Deliveries
-from models.core.lifecycle.suspects import suspect, suspected
+from models.core.lifecycle.lost_workers import suspect_work, suspected_work
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.tables import delivery
 from models.messages.jobs.commands import accept_job
-from models.messages.jobs.lifecycle import JOBS
-from runtime.families import Family
+from models.messages.jobs.tables import JOBS
 from runtime.ids import new_id
-from runtime.outbox import outbox
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import outbox
 from tests.support.spaces import Space
 
 
@@ -32,8 +32,8 @@ async def test_a_delivery_that_only_waits_is_no_suspect(space: Space) -> None:
         is_executed = delivery.c.id == executed
         both = update(delivery).where(delivery.c.workspace_id == space.id)
         await work.execute(both.values(executing=is_executed))
-        await suspect(work, [(family.kind, family.rows())])
-        suspects = await suspected(work)
+        await suspect_work(work, [(family.kind, family.rows())])
+        suspects = await suspected_work(work)
     assert executed in suspects
     assert waiting not in suspects
 
@@ -47,7 +47,7 @@ async def test_work_whose_start_was_claimed_is_suspected_though_its_row_still_st
             await accept_job(work, space.actor, Family.EXPORT, job_id, space.id, summary="Export")
         of_claimed = outbox.c.subject_id == claimed
         await work.execute(update(outbox).where(of_claimed).values(attempts=1))
-        await suspect(work, [(JOBS, select(JOBS.table.c.id))])
-        suspects = await suspected(work)
+        await suspect_work(work, [(JOBS, select(JOBS.table.c.id))])
+        suspects = await suspected_work(work)
     assert claimed in suspects
     assert waiting not in suspects

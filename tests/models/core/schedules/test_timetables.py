@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
-from models.core.schedules.clock_changes import clock_notes
 from models.core.schedules.cron import Cron, parse_cron
-from models.core.schedules.timetables import Timetable, due_run_id
-from models.core.schedules.timezones import clock_changes
+from models.core.schedules.timetables import Timetable, clock_changes, clock_notes, due_run_id
 
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

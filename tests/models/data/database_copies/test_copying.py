@@ -7,17 +7,17 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, insert, select, text, update
 
-from activities.jobs.database_copies import DatabaseCopies
+from activities.jobs.records import DatabaseCopies
 from activities.jobs.transactions import DONE, FAILED, MORE
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Actor, Level, Role, Scope
 from models.core.base import JsonObject
-from models.data.database_copies.commands.acceptance import accept_copy
-from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.queries import DuplicateDatabase
 from models.data.fields.tables import database as database_table
 from models.data.records.tables import record, record_link
 from models.messages.jobs.tables import job
-from models.people.workspaces.tables import workspace_member
+from models.people.workspaces import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from tests.support.client import Client

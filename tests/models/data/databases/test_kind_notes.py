@@ -3,10 +3,9 @@
 import pytest
 
 from models.core.base import EXAMPLE_ID, Id
-from models.data.databases.rules.kind_notes import KIND_NOTES
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import KIND_RULES
+from models.data.databases.rules import KIND_NOTES
+from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
+from models.data.fields.rules.values import KIND_RULES
 
 OPTIONS = tuple(
     Option(id=key, key=key, name=key, color="#000", order=0) for key in ("open", "done")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.data.databases.rules.plan import plan_change, plan_fields
-from models.data.fields.rules.defaults import default_value
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
+from models.data.databases.rules import plan_change, plan_fields
+from models.data.fields.rules.fields import STORED_KINDS, FieldKind, FieldSpec
+from models.data.fields.rules.values import default_value
 from models.data.fields.shapes import CreateField, UpdateField
 from runtime.errors import ValidationError
 

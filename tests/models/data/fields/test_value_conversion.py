@@ -9,18 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.core.values import InvalidValueError
-from models.data.databases.rules.field_conversion import Converter
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
-from models.data.fields.rules.registry import KIND_RULES
-from models.data.fields.rules.text_formats import rounded
+from models.data.databases.rules import Converter
+from models.data.fields.rules.fields import STORED_KINDS, FieldKind, FieldSpec, Option
 from models.data.fields.rules.value_conversion import (
     LOST,
     Lost,
     convert_value,
     convertible,
     option_names,
+    rounded,
 )
+from models.data.fields.rules.values import KIND_RULES
 
 K = FieldKind
 OPTIONS = tuple(

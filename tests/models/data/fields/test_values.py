@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 
-from models.core.filters.forms import ValueForm
+from models.core.filters.grammar import ValueForm
 from models.core.values import InvalidValueError
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
-from models.data.fields.rules.registry import KIND_RULES, ResultKind, value_form
+from models.data.fields.rules.fields import (
+    COMPUTED_KINDS,
+    STORED_KINDS,
+    SYSTEM_KINDS,
+    FieldKind,
+    FieldSpec,
+    Option,
+)
+from models.data.fields.rules.values import KIND_RULES, ResultKind, value_form
 
 PERSON = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
 OPTIONS = tuple(

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.rules.query.filters import read_filter
-from models.data.records.rules.query.memory import holds
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, Option
+from models.data.records.rules.query.filters import holds, read_filter
 from runtime.ids import new_id
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

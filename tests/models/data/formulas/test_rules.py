@@ -6,10 +6,9 @@ from uuid import uuid4
 import pytest
 
 from models.core.values import InvalidValueError
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import ResultKind
-from models.data.formulas.rules.formulas import compile_formula
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
+from models.data.fields.rules.values import ResultKind
+from models.data.formulas.rules import compile_formula
 
 KINDS = {
     "title": FieldKind.TEXT,

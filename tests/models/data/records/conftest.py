@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.data.databases.commands.databases import create_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from tests.support.spaces import Space
 

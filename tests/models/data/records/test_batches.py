@@ -11,12 +11,12 @@ from sqlalchemy import delete, func, select, text
 
 from models.data.fields.queries import load_schema
 from models.data.record_changes.tables import record_change
-from models.data.records.commands.index_building import build_index
-from models.data.records.commands.records import write_batch
-from models.data.records.commands.upsert import RowsComingInError, hold_upserts
-from models.data.records.queries.records import get_record
+from models.data.records.commands import write_batch
+from models.data.records.queries import get_record
 from models.data.records.shapes import BatchResult, RecordBatch
+from models.data.records.side_index import build_index
 from models.data.records.tables import record, record_index
+from models.data.records.upserts import RowsComingInError, hold_upserts
 from runtime.ids import new_id
 from tests.support.patience import eventually
 from tests.support.spaces import Space

@@ -12,13 +12,8 @@ from models.core.access.rules import Role
 from models.core.pagination import page_request
 from models.data.databases.queries import get_database
 from models.data.fields.queries import load_schema
-from models.data.records.commands.records import (
-    create_record,
-    delete_record,
-    update_record,
-    upsert_record,
-)
-from models.data.records.queries.records import get_record, list_records, query_records, visible
+from models.data.records.commands import create_record, delete_record, update_record, upsert_record
+from models.data.records.queries import get_record, list_records, query_records, visible
 from models.data.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
 from models.data.records.tables import record
 from runtime.errors import ConflictError, NotFoundError, ValidationError

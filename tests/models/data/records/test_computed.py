@@ -16,16 +16,15 @@ from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.fields.queries import load_schema
-from models.data.fields.rules.aggregates import Aggregate
-from models.data.formulas.rules.formulas import CompiledFormula
-from models.data.records.commands.computed_level import REQUEST_SECONDS
-from models.data.records.commands.computed_values import recompute_next
-from models.data.records.commands.records import update_record
+from models.data.fields.rules.settings import Aggregate
+from models.data.formulas.rules import CompiledFormula
+from models.data.records.commands import update_record
+from models.data.records.computed_values import REQUEST_SECONDS, recompute_next
 from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record, record_link
 from models.messages.jobs.tables import job
-from runtime.families import Family
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.attacks import GROWING
 from tests.support.client import Client
 from tests.support.related import add, add_field, change, computed, make_database, relate

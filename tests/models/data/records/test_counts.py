@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
 
-from models.data.records.counts import merge_counts, number_of_records
+from models.data.records.queries import merge_counts, number_of_records
 from models.data.records.tables import record, record_count
 from tests.support.client import Client
 from tests.support.items import read

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from sqlalchemy import select, update
 
-from activities.triggers.dispatcher import Dispatcher
+from activities.pollers import Dispatcher
 from models.automation.triggers.tables import debounced_change
-from models.data.records.commands.records import write_batch
+from models.data.records.commands import write_batch
 from models.data.records.events import CHUNK
 from models.data.records.shapes import RecordBatch
 from models.messages.events.tables import trigger_event

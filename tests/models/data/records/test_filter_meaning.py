@@ -13,24 +13,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select, text
 
-from models.core.filters.forms import ValueForm
-from models.core.filters.memory import fold
-from models.core.filters.operators import OPERATORS, Op
-from models.data.databases.commands.databases import create_database
-from models.data.databases.commands.fields import create_field
+from models.core.filters.evaluation import fold
+from models.core.filters.grammar import OPERATORS, Op, ValueForm
+from models.data.databases.commands import create_database
+from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import load_schema
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
-from models.data.fields.rules.registry import KIND_RULES, ResultKind, value_form
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.values import KIND_RULES, ResultKind, value_form
 from models.data.fields.shapes import CreateField
-from models.data.records.rules.link.sides import side_of
-from models.data.records.rules.query.filters import read_filter
-from models.data.records.rules.query.memory import holds
-from models.data.records.rules.query.predicates import filter_condition
+from models.data.records.rules.links import side_of
+from models.data.records.rules.query.filters import holds, read_filter
+from models.data.records.rules.query.sql import filter_condition
 from models.data.records.tables import record, record_link
+from runtime.clock import wire_timestamp
 from runtime.database import Database, UnitOfWork
-from runtime.timestamps import wire_timestamp
 from tests.support.exploring import examples
 from tests.support.spaces import Space
 

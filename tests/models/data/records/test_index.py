@@ -9,20 +9,19 @@ import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import OperationalError
 
-from activities.jobs.field_indexes import FieldIndexes
+from activities.jobs.records import FieldIndexes
 from activities.jobs.transactions import JobActivities
-from models.data.fields.locks import share_schema
+from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.tables import field
-from models.data.records.commands import index, index_building
-from models.data.records.commands.records import create_record, delete_record, update_record
-from models.data.records.queries.execution import QueryTooSlowError, in_time
-from models.data.records.queries.records import ask_records
+from models.data.records import side_index
+from models.data.records.commands import create_record, delete_record, update_record
+from models.data.records.queries import QueryTooSlowError, ask_records, in_time
 from models.data.records.shapes import CreateRecord, RecordQuery, UpdateRecord
 from models.data.records.tables import record, record_index
 from models.messages.jobs.tables import job
 from runtime.database import Database
-from runtime.families import Family
+from runtime.temporal.families import Family
 from tests.support.spaces import Space
 
 FIELDS = (
@@ -37,8 +36,8 @@ BY_PRICE = {"sorts": [{"field": "price"}]}
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three records are a large database, and two a chunk."""
-    monkeypatch.setattr(index, "LARGE", 3)
-    monkeypatch.setattr(index_building, "CHUNK", 2)
+    monkeypatch.setattr(side_index, "LARGE", 3)
+    monkeypatch.setattr(side_index, "CHUNK", 2)
 
 
 class Indexing:
@@ -182,7 +181,7 @@ async def test_what_nobody_names_but_every_write_changes_is_kept_too(things: Ind
             update(record).where(record.c.id == ids[0]).values(updated_at=work.now_after(60))
         )
         schema = await load_schema(work, things.space.id, things.id)
-        await index.index_records(work, schema, ids, ["price"])
+        await side_index.index_records(work, schema, ids, ["price"])
     assert await things.entries() == await things.expected("changed")
 
 

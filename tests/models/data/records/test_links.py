@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.records.commands.records import update_record
+from models.data.records.commands import update_record
 from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record_link
 from tests.support.client import Client

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 
 from models.content.surfaces.tables import block, surface
 from models.data.record_changes.tables import record_change
-from models.data.records.commands.purge import purge_records
+from models.data.records.commands import purge_records
 from models.data.records.tables import record, record_index
 from models.sources.data_source_runs.tables import source_row
 from runtime.ids import new_id

@@ -18,24 +18,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, insert, update
 
-from models.data.databases.commands.databases import create_database
-from models.data.databases.commands.fields import create_field
+from models.data.databases.commands import create_database
+from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
 from models.data.fields.shapes import CreateField
 from models.data.fields.tables import field
-from models.data.records.commands.index import index_records
-from models.data.records.queries import execution
-from models.data.records.queries.records import query_records
-from models.data.records.rules.link.sides import side_of
-from models.data.records.rules.query.entries import is_indexable
-from models.data.records.rules.query.query import Query
+from models.data.records import queries
+from models.data.records.queries import query_records
+from models.data.records.rules.links import side_of
+from models.data.records.rules.query.ordering import is_indexable
+from models.data.records.rules.query.plan import Query
 from models.data.records.rules.query.routes import can_go_along
 from models.data.records.shapes import RecordQuery
+from models.data.records.side_index import index_records
 from models.data.records.tables import record, record_link
+from runtime.clock import wire_timestamp
 from runtime.database import Database, UnitOfWork
-from runtime.timestamps import wire_timestamp
 from tests.models.data.records.naive import MISFIT, Row, aggregate, connect, groups, holds, ordered
 from tests.support.exploring import examples
 from tests.support.spaces import Space
@@ -308,7 +308,7 @@ async def stored(
             await link(work, await load_schema(work, space.id, database_id), present)
         if few is not None:
             await index_everything(work, space, database_id, [row.id for row in present])
-        with mock.patch.object(execution, "FEW", -1 if few is None else few):
+        with mock.patch.object(queries, "FEW", -1 if few is None else few):
             yield work
 
 
@@ -430,7 +430,7 @@ async def test_an_index_answers_as_the_records_do_from_page_to_page(
         return next(turns) and can_go_along(query)
 
     async with stored(database, typed, present, few) as work:
-        with mock.patch.object(execution, "can_go_along", sometimes):
+        with mock.patch.object(queries, "can_go_along", sometimes):
             found = await walk(work, typed, keys, filter=tree, sorts=order, limit=2)
     matching = [row for row in present if not row.trashed and not row.archived and holds(tree, row)]
     assert found == [row.id for row in ordered(matching, order)]

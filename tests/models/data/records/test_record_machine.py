@@ -14,14 +14,14 @@ from pydantic_core import to_json
 from sqlalchemy import select
 
 from models.core.base import Id
-from models.data.databases.commands.databases import create_database
-from models.data.databases.commands.fields import create_field
+from models.data.databases.commands import create_database
+from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import load_schema
 from models.data.fields.shapes import CreateField
-from models.data.records.commands.records import write_batch
-from models.data.records.queries.creations import CHANGES
-from models.data.records.queries.details import record_details
+from models.data.records.commands import write_batch
+from models.data.records.details import record_details
+from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.shapes import BatchResult, RecordBatch, RecordDetail
 from models.data.records.tables import record
 from runtime.database import Database, UnitOfWork
@@ -288,8 +288,10 @@ class RecordMachine(RuleBasedStateMachine):
     @invariant()
     def history_tells_how_it_came(self) -> None:
         async def read(work: UnitOfWork) -> Any:
-            mine = CHANGES.c.database_id == self.database_id
-            return await work.rows(select(CHANGES).where(mine).order_by(CHANGES.c.id))
+            mine = CHANGES_WITH_CREATIONS.c.database_id == self.database_id
+            return await work.rows(
+                select(CHANGES_WITH_CREATIONS).where(mine).order_by(CHANGES_WITH_CREATIONS.c.id)
+            )
 
         replayed: dict[Id, dict[str, Any]] = {id_: {} for id_ in self.family.members}
         counted = dict.fromkeys(self.family.members, 0)

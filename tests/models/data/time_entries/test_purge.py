@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
-from models.content.files.purge import purge_trash
+from models.content.files.commands import purge_trash
 from models.content.items.tables import item
 from models.core.base import Id
 from models.data.fields.tables import database as database_table
-from models.data.records.commands.purge import purge_records
+from models.data.records.commands import purge_records
 from models.data.records.tables import record
-from models.data.time_entries.purge import purge_discarded
 from models.data.time_entries.tables import time_entry
+from models.data.time_entries.writes import purge_discarded
 from runtime.ids import new_id
 from tests.support.ageing import ago, ids_of, purged
 from tests.support.client import Client

@@ -5,10 +5,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.data.time_entries.rules.changes import next_status
-from models.data.time_entries.rules.days import starts
-from models.data.time_entries.rules.kinds import EntryAction, EntryMode, EntryStatus
-from models.data.time_entries.rules.times import Times, counted
+from models.data.time_entries.rules import (
+    EntryAction,
+    EntryMode,
+    EntryStatus,
+    Times,
+    next_status,
+    rounded_time,
+    starts_of_days,
+)
 from runtime.errors import ConflictError, ValidationError
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -63,7 +68,7 @@ def test_times_that_cannot_be_are_refused(times: Times) -> None:
     [(7, 15, 0), (7.5, 15, 15), (22.4, 15, 15), (52, 15, 45), (0, 15, 0), (7, None, 7)],
 )
 def test_what_counts_is_rounded(minutes: float, step: int | None, found: int) -> None:
-    assert counted(minutes * MINUTE, step) == found * MINUTE
+    assert rounded_time(minutes * MINUTE, step) == found * MINUTE
 
 
 def test_what_has_ended_stays_as_it_is() -> None:
@@ -88,6 +93,6 @@ def test_what_has_ended_stays_as_it_is() -> None:
     ],
 )
 def test_a_day_is_as_long_as_its_clock_makes_it(zone: str, day: date, hours: float) -> None:
-    begins = starts(day - timedelta(days=1), day + timedelta(days=1), ZoneInfo(zone))
+    begins = starts_of_days(day - timedelta(days=1), day + timedelta(days=1), ZoneInfo(zone))
     assert begins[2] - begins[1] == timedelta(hours=hours)
     assert sorted(begins) == begins

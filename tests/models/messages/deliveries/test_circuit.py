@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from models.messages.deliveries.circuit import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
+from models.messages.deliveries.lines import (
+    FIRST_CIRCUIT_PAUSE,
+    LONGEST_CIRCUIT_PAUSE,
     MOST_FAILURES,
     SPREAD,
     Circuit,
@@ -32,8 +32,8 @@ def test_it_opens_after_failures_in_a_row() -> None:
     assert (once_more.state(NOW), once_more.failures) == (CircuitState.CLOSED, 1)
     opened = failed(MOST_FAILURES)
     assert (opened.state(NOW), opened.since, opened.failures) == ("open", NOW, MOST_FAILURES)
-    assert opened.retry_at == NOW + timedelta(seconds=FIRST_PAUSE)
-    assert opened.state(NOW + timedelta(seconds=FIRST_PAUSE)) is CircuitState.HALF_OPEN
+    assert opened.retry_at == NOW + timedelta(seconds=FIRST_CIRCUIT_PAUSE)
+    assert opened.state(NOW + timedelta(seconds=FIRST_CIRCUIT_PAUSE)) is CircuitState.HALF_OPEN
 
 
 def test_what_was_under_way_when_it_opened_does_not_prolong_it() -> None:
@@ -47,7 +47,7 @@ def test_each_trial_that_fails_doubles_the_pause_and_a_success_closes_it() -> No
     for doubled in (2, 4, 8):
         moment = opened.retry_at or moment
         opened = after_failure(opened, moment, 0)
-        assert opened.retry_at == moment + timedelta(seconds=FIRST_PAUSE * doubled)
+        assert opened.retry_at == moment + timedelta(seconds=FIRST_CIRCUIT_PAUSE * doubled)
         assert opened.since == NOW
     closed = after_success(opened, moment)
     assert closed == Circuit(since=moment, succeeded_at=moment)
@@ -57,7 +57,7 @@ def test_each_trial_that_fails_doubles_the_pause_and_a_success_closes_it() -> No
 @pytest.mark.parametrize("opened", [0, 3, 20, 10_000])
 def test_a_pause_has_an_end_and_is_spread(opened: int) -> None:
     longest, shortest = pause_of(opened, 0), pause_of(opened, 1)
-    assert FIRST_PAUSE <= longest <= LONGEST_PAUSE
+    assert FIRST_CIRCUIT_PAUSE <= longest <= LONGEST_CIRCUIT_PAUSE
     assert shortest == pytest.approx(longest * (1 - SPREAD))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from models.core.base import Id
-from models.messages.deliveries.purge import purge_deliveries
+from models.messages.deliveries.lines import purge_deliveries
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.deliveries.tables import delivery
 from runtime.ids import new_id

@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import insert, update
 
 from models.data.databases.tables import conversion_value
-from models.messages.jobs.purge import purge_jobs
+from models.messages.jobs.commands import purge_jobs
 from models.messages.jobs.tables import job
-from models.sources.data_sources.previews import purge_previews
-from models.sources.provider_calls.commands import purge_calls
-from runtime.families import Family
+from models.sources.data_sources.commands import purge_previews
+from models.sources.provider_calls import purge_calls
 from runtime.ids import new_id
+from runtime.temporal.families import Family
 from tests.support.ageing import ago, ids_of, old_job, purged, rows_of
 from tests.support.spaces import Space
 

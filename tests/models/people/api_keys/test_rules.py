@@ -3,7 +3,7 @@
 import re
 import zlib
 
-from models.people.api_keys.rules import is_well_formed, new_token
+from models.people.api_keys import is_well_formed, new_token
 
 
 def test_tokens_have_the_agreed_shape() -> None:

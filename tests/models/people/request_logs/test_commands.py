@@ -2,8 +2,7 @@
 
 from uuid import UUID
 
-from models.people.request_logs.commands import LogEntry, append_entries, purge_request_logs
-from models.people.request_logs.tables import request_log
+from models.people.request_logs import LogEntry, append_entries, purge_request_logs, request_log
 from tests.support.ageing import ago, ids_of, purged
 from tests.support.spaces import Space
 

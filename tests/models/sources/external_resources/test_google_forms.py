@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.sources.external_resources.rules.forms import NoFormError
-from models.sources.external_resources.rules.google_forms import google_form
+from models.sources.external_resources.rules.forms import NoFormError, google_form
 
 
 def asked(question: dict[str, Any]) -> Any:

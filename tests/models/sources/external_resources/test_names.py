@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.sources.external_resources.rules.names import identifier_problem, shown_name
+from models.sources.external_resources.rules.resources import identifier_problem, shown_name
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.sources.external_resources.rules.notion_markdown import notion_markdown
-from models.sources.external_resources.rules.notion_values import notion_row, title_of
+from models.sources.external_resources.rules.notion import notion_markdown, notion_row, title_of
 
 
 def span(text: str, href: str | None = None, **marks: bool) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
 from models.sources.outbound_limits import turns
 from models.sources.outbound_limits.commands import create_limit
-from models.sources.outbound_limits.line import Call
-from models.sources.outbound_limits.shapes import CreateOutboundLimit
+from models.sources.outbound_limits.queries import CreateOutboundLimit, waits_of
 from models.sources.outbound_limits.tables import outbound_place
-from models.sources.outbound_limits.waiting import waits_of
+from models.sources.outbound_limits.turns import Call
 from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
 from tests.support.engine import KEYS

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.sources.tabular.rules.cells import Percent, cell
-from models.sources.tabular.rules.column_conversion import column_converter
-from models.sources.tabular.rules.conversion import converter
+from models.sources.tabular.rules.conversion import column_converter, converter
 from models.sources.tabular.rules.formats import Conventions
 
 KINDS = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import LOST
 from models.sources.tabular.rules.conversion import converter
-from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.moments import offset_of
+from models.sources.tabular.rules.formats import Conventions, offset_of
 
 K = FieldKind
 POINT, COMMA = Conventions(), Conventions(decimal_separator=",")

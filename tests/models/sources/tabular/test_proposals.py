@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.columns import profiles
 from models.sources.tabular.rules.formats import Conventions, Declared

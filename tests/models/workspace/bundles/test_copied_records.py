@@ -7,13 +7,13 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select
 
-from models.content.items.bundle import ITEMS
+from models.content.items.commands import ITEMS
 from models.core.base import Id
 from models.data.fields.bundle import DATABASES
 from models.data.records.bundle import RECORDS
 from models.data.records.tables import record
-from models.workspace.bundles.errors import BundleError
-from models.workspace.bundles.inserting import insert_rows
+from models.workspace.bundles.applying import insert_rows
+from models.workspace.bundles.rules import BundleError
 from runtime.database import UnitOfWork
 from tests.support.spaces import Space
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from sqlalchemy import func, select, text
 
-from models.content.items.bundle import ITEMS
+from models.content.items.commands import ITEMS
 from models.content.items.tables import item
-from models.core.bundles.kinds import ImportTarget
+from models.core.bundles import ImportTarget
 from models.workspace.bundles.applying import plan_chunk, show
 from runtime.database import UnitOfWork
 from tests.support.bundles import apply_lines, target_of

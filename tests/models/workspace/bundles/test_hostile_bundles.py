@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.workspace.bundles.errors import BundleError, Fault
+from models.workspace.bundles.rules import BundleError, Fault
 from models.workspace.bundles.unpacking import load_contents, read_lines, unpack
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore

@@ -8,23 +8,21 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from activities.jobs.recomputation import Recomputation
+from activities.jobs.records import Recomputation
 from activities.jobs.transactions import MORE, JobActivities
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Role
-from models.core.bundles.findings import Findings
-from models.core.bundles.kinds import ImportTarget
-from models.core.bundles.rules import rewritten
+from models.core.bundles import Findings, ImportTarget, rewritten
 from models.messages.jobs.queries import JOB, jobs_of
-from models.people.members.queries import members_of
-from models.people.workspaces.commands import add_member
+from models.people.members import members_of
+from models.people.workspaces import add_member
 from models.workspace.bundles.registry import KIND_OF
 from models.workspace.bundles.tables import import_id_map
 from models.workspace.bundles.unpacking import unpack
-from runtime.families import Family
+from runtime.configuration.settings import Settings
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
+from runtime.temporal.families import Family
 from tests.contract.furnished import furnish
 from tests.support.bundles import SOURCE, bring_in, bundle, exported, target_of
 from tests.support.client import Client

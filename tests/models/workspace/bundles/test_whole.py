@@ -5,10 +5,9 @@ import json
 import jsonschema_rs
 
 from models.tables import metadata
-from models.workspace.bundles.errors import Fault
-from models.workspace.bundles.json_schema import bundle_schema
-from models.workspace.bundles.left_out import LEFT_OUT
-from models.workspace.bundles.registry import KINDS
+from models.workspace.bundles.lines import bundle_schema
+from models.workspace.bundles.registry import KINDS, LEFT_OUT
+from models.workspace.bundles.rules import Fault
 from tests.house.source import ROOT
 
 OF_A_WORKSPACE = {table.name for table in metadata.sorted_tables if "workspace_id" in table.c}

@@ -5,18 +5,22 @@ from typing import Any
 import pytest
 
 from models.core.base import JsonObject
-from models.core.credentials import HIDDEN, Credential, Place, with_values
-from models.workspace.changes.notes import NOTES
-from models.workspace.changes.rules.credentials import operation_credentials
-from models.workspace.changes.rules.kinds import RULES, OperationKind, Stake, stake_of
-from models.workspace.changes.rules.operations import check_operations
-from models.workspace.changes.rules.references import named_in, resolved
-from models.workspace.changes.rules.status import (
+from models.core.http_requests import HIDDEN, Credential, Place, with_values
+from models.workspace.changes.commands import operation_credentials
+from models.workspace.changes.documentation import NOTES
+from models.workspace.changes.operations import check_operations
+from models.workspace.changes.rules import (
+    RULES,
     Approval,
     ChangeStatus,
+    OperationKind,
     Outcome,
     ResultStatus,
+    Stake,
     end_of,
+    named_in,
+    resolved,
+    stake_of,
     waits_for,
 )
 from models.workspace.changes.shapes import Operation

@@ -4,12 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy import select, update
 
-from models.workspace.changes.commands.proposals import (
-    LIFETIME,
-    expire_changes,
-    propose,
-    purge_changes,
-)
+from models.workspace.changes.commands import LIFETIME, expire_changes, propose, purge_changes
 from models.workspace.changes.queries import get_changes
 from models.workspace.changes.shapes import Operation
 from models.workspace.changes.tables import change_set

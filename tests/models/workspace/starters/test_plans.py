@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.workspace.changes.rules.operations import check_operations
-from models.workspace.starters.files import templates
-from models.workspace.starters.rules.counts import counts_of
-from models.workspace.starters.rules.operations import operations_of
+from models.workspace.changes.operations import check_operations
+from models.workspace.starters.rules.operations import counts_of, operations_of
 from models.workspace.starters.rules.plan import MAX_DEPTH, MAX_NODES, normalized
+from models.workspace.starters.seeding import templates
 from models.workspace.starters.shapes import StarterPlan
 from runtime.errors import ValidationError
 

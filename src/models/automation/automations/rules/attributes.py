@@ -1,4 +1,4 @@
-"""Attributes of runs: short texts under which people find a run, such as an order number.
+"""Attributes of runs, and the expressions that are evaluated before a run begins.
 
 A caller names them in plain text. Triggers and nodes give them as bindings, whose values become
 texts when the run is accepted, or when the node has run.
@@ -17,10 +17,12 @@ from models.automation.automations.rules.language.bindings import (
     is_binding,
     problems,
     resolve,
+    segments,
 )
-from models.automation.automations.rules.language.templates import segments
-from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.core.base import JsonObject
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.programs import Program, Type, environment
 
 MAX_ATTRIBUTES = 20
 LONGEST_VALUE = 200
@@ -96,3 +98,26 @@ def _late_reads(place: str, kind: str, value: str) -> Iterator[tuple[str, str]]:
     for text in texts:
         if (problem := early_problem(text)) is not None:
             yield place, problem
+
+
+READABLE = ("trigger",)
+"""The variables that these expressions can read."""
+
+_ENVIRONMENT = environment(dict.fromkeys(READABLE, Type.ANY))
+
+
+def early_problem(expression: str) -> str | None:
+    """The reason why an expression cannot be evaluated before the run begins, or None."""
+    try:
+        compile_expression(expression)
+    except ExpressionError as error:
+        return error.message
+    try:
+        # The type check knows which names the expression itself binds.
+        Program(_ENVIRONMENT, expression)
+    except ExpressionError as error:
+        return (
+            "It can read only trigger, because it is evaluated before the run begins. "
+            f"{error.message}"
+        )
+    return None

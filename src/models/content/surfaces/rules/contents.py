@@ -1,16 +1,98 @@
-"""The content of each kind of block, strictly shaped.
+"""Contents of blocks by kind, from URLs and rich text up; where each stands; ids they name.
 
 An id in a content is always under the key that says what it names (`fileId`, `recordId`, …): that
 is how `references` finds it.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, NamedTuple, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from models.content.surfaces.rules.rich_text import Color, RichText
-from models.content.surfaces.rules.urls import WebUrl
-from models.core.base import Icon, Input, InputId, JsonObject
+from models.core.access.rules import Scope
+from models.core.base import Icon, Id, Input, InputId, JsonObject
+from runtime.ids import parse_id
+
+LONGEST = 2_048
+_WEB = frozenset({"http", "https"})
+
+
+def _web_url(text: str) -> str:
+    if not _is_web(text):
+        raise ValueError("must be an http or https URL")
+    return text
+
+
+def _link(text: str) -> str:
+    if not (_is_web(text) or _is_mail(text)):
+        raise ValueError("must be an http, https or mailto URL")
+    return text
+
+
+def _is_web(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in _WEB and bool(parts.hostname) and _is_plain(text)
+    except ValueError:
+        return False
+
+
+def _is_mail(text: str) -> bool:
+    scheme, _, address = text.partition(":")
+    return scheme.lower() == "mailto" and "@" in address and _is_plain(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Browsers drop control characters and read backslashes as slashes: neither may be there."""
+    return text.isprintable() and not any(sign.isspace() or sign == "\\" for sign in text)
+
+
+WebUrl = Annotated[str, Field(max_length=LONGEST), AfterValidator(_web_url)]
+Link = Annotated[str, Field(max_length=LONGEST), AfterValidator(_link)]
+
+Mark = Literal["bold", "italic", "underline", "strikethrough", "code"]
+
+Color = Annotated[str, Field(pattern=r"^([a-z][a-z_]{0,31}|#[0-9a-fA-F]{6})$")]
+"""The name of a color, which the client's theme gives a meaning, or `#rrggbb`."""
+
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")]
+
+
+class Mention(Input):
+    """The thing a span stands for: a member, an item, a record or a day; exactly one of them."""
+
+    user_id: InputId | None = None
+    item_id: InputId | None = None
+    record_id: InputId | None = None
+    date: Day | None = None
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        named = (self.user_id, self.item_id, self.record_id, self.date)
+        if sum(value is not None for value in named) != 1:
+            raise ValueError("must name one of userId, itemId, recordId and date")
+        return self
+
+
+class Span(Input):
+    """A piece of text that looks and links alike from end to end."""
+
+    text: Annotated[str, Field(max_length=10_000)]
+    marks: Annotated[list[Mark], Field(max_length=5)] | None = None
+    color: Color | None = None
+    link: Link | None = None
+    mention: Mention | None = None
+
+
+def _spans(value: object) -> object:
+    """Plain text is one span without marks."""
+    return [{"text": value}] if isinstance(value, str) else value
+
+
+RichText = Annotated[list[Span], BeforeValidator(_spans), Field(max_length=500)]
 
 Caption = Annotated[str, Field(max_length=2_000)]
 Title = Annotated[str, Field(max_length=200)]
@@ -225,3 +307,148 @@ class Listing(Input):
 def stored(content: Input) -> dict[str, Any]:
     """The one form in which a content is kept and shown."""
     return content.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class SurfaceKind(StrEnum):
+    PAGE = "page"
+    NOTE = "note"
+    CANVAS = "canvas"
+    DASHBOARD = "dashboard"
+    FORM = "form"
+    """Beside the questions of a form: what its makers write for each other."""
+    RECORD = "record"
+    """The content of a record, or of a record template."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRule:
+    """`nests` says whether a block of this kind holds others."""
+
+    content: type[Input]
+    nests: bool = False
+
+
+_COLUMN_LIST, _COLUMN = "column_list", "column"
+
+_DOCUMENT: Mapping[str, BlockRule] = {
+    "paragraph": BlockRule(Words, nests=True),
+    "heading_1": BlockRule(Words, nests=True),
+    "heading_2": BlockRule(Words, nests=True),
+    "heading_3": BlockRule(Words, nests=True),
+    "bulleted_list_item": BlockRule(Words, nests=True),
+    "numbered_list_item": BlockRule(Words, nests=True),
+    "to_do": BlockRule(ToDo, nests=True),
+    "toggle": BlockRule(Words, nests=True),
+    "quote": BlockRule(Words, nests=True),
+    "callout": BlockRule(Callout, nests=True),
+    "code": BlockRule(Code),
+    "equation": BlockRule(Equation),
+    "divider": BlockRule(Nothing),
+    "table_of_contents": BlockRule(Nothing),
+    "image": BlockRule(Media),
+    "video": BlockRule(Media),
+    "audio": BlockRule(Media),
+    "file": BlockRule(Media),
+    "embed": BlockRule(Embed),
+    "bookmark": BlockRule(Bookmark),
+    "table": BlockRule(Table),
+    "database_view": BlockRule(DatabaseView),
+    "record_link": BlockRule(RecordLink),
+    "item_link": BlockRule(ItemLink),
+    _COLUMN_LIST: BlockRule(Nothing, nests=True),
+    _COLUMN: BlockRule(Column, nests=True),
+}
+
+_CANVAS: Mapping[str, BlockRule] = {
+    "text": BlockRule(Words),
+    "sticky": BlockRule(Words),
+    "shape": BlockRule(Shape),
+    "connector": BlockRule(Connector),
+    "drawing": BlockRule(Drawing),
+    "image": BlockRule(Media),
+    "frame": BlockRule(Frame, nests=True),
+    "embed": BlockRule(Embed),
+    "record_link": BlockRule(RecordLink),
+    "item_link": BlockRule(ItemLink),
+}
+
+_DASHBOARD: Mapping[str, BlockRule] = {
+    "view": BlockRule(ViewWidget),
+    "chart": BlockRule(Chart),
+    "number": BlockRule(Number),
+    "text": BlockRule(Words),
+    "shortcut": BlockRule(Shortcut),
+    "image": BlockRule(Media),
+    "embed": BlockRule(Embed),
+    "recent": BlockRule(Listing),
+    "automations": BlockRule(Listing),
+    "timers": BlockRule(Listing),
+}
+
+BLOCKS: Mapping[SurfaceKind, Mapping[str, BlockRule]] = {
+    SurfaceKind.PAGE: _DOCUMENT,
+    SurfaceKind.NOTE: _DOCUMENT,
+    SurfaceKind.FORM: _DOCUMENT,
+    SurfaceKind.RECORD: _DOCUMENT,
+    SurfaceKind.CANVAS: _CANVAS,
+    SurfaceKind.DASHBOARD: _DASHBOARD,
+}
+
+
+def may_hold(surface: SurfaceKind, parent: str | None, kind: str) -> bool:
+    """True when `kind` may stand in a block of kind `parent`, or at the top when that is None.
+
+    A column list holds columns alone, and columns stand nowhere else.
+    """
+    if kind == _COLUMN or parent == _COLUMN_LIST:
+        return kind == _COLUMN and parent == _COLUMN_LIST
+    return parent is None or BLOCKS[surface][parent].nests
+
+
+_ON_CANVAS = {
+    Scope.SURFACES_READ: Scope.CANVAS_READ,
+    Scope.SURFACES_WRITE: Scope.CANVAS_WRITE,
+    Scope.BLOCKS_READ: Scope.CANVAS_READ,
+    Scope.BLOCKS_WRITE: Scope.CANVAS_WRITE,
+}
+
+
+def scope_on(surface: SurfaceKind, scope: Scope) -> Scope:
+    """The scope that stands for `scope` on this kind of surface (decisions C16, canvas)."""
+    return _ON_CANVAS.get(scope, scope) if surface is SurfaceKind.CANVAS else scope
+
+
+NOUNS = {
+    "fileId": "file",
+    "viewId": "view",
+    "recordId": "record",
+    "databaseId": "database",
+    "itemId": "item",
+    "userId": "user",
+    "blockId": "block",
+}
+"""The key an id stands under, and what it names."""
+
+
+class Reference(NamedTuple):
+    noun: str
+    id: Id
+
+
+def references(content: object) -> set[Reference]:
+    """Everything named anywhere in a JSON value; what is no id names nothing."""
+    return set(_named(content))
+
+
+def _named(value: object) -> Iterator[Reference]:
+    if isinstance(value, list):
+        for entry in value:
+            yield from _named(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            if key in NOUNS and isinstance(entry, str):
+                found = parse_id(entry)
+                if found is not None:
+                    yield Reference(NOUNS[key], found)
+            else:
+                yield from _named(entry)

@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from models.core.expressions.rules.decimals import COST, may_be_of_doubles
-from models.core.expressions.rules.syntax import Message, children, kind_of
+from models.core.expressions.rules.syntax import COST, Message, children, kind_of, may_be_of_doubles
 
 ELEMENT = 16
 """The size of one value of any kind; a character more is a size of 1."""

@@ -12,7 +12,7 @@ from jsonpath_ng.parser import parse
 
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.values import children
-from runtime.bounded_processes import check_turn
+from runtime.processes.bounded_processes import check_turn
 
 MAX_VISITED = 250_000
 """Values that one evaluation comes across, those inside of what it gives included."""

@@ -1,4 +1,4 @@
-"""Compiled CEL, the only module that calls the library (decisions C11).
+"""Compiled CEL: compiling, evaluating, and the library's messages as authors read them.
 
 The library bounds the iterations of one evaluation and the depth of one text, not what a value or a
 type grows to. So a program is evaluated in this process only when it is provably small for its data
@@ -6,7 +6,8 @@ type grows to. So a program is evaluated in this process only when it is provabl
 """
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -17,23 +18,29 @@ from cel_expr_python.ext import ext_math, ext_optional, ext_strings
 from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
-from models.core.expressions.rules import coalesce
+from models.core.expressions.rules import cel_text
 from models.core.expressions.rules.bounds import ELEMENT, Extent, extent_of, is_small
 from models.core.expressions.rules.cel_text import names, tokens
-from models.core.expressions.rules.constants import Outcome, constant_problem
-from models.core.expressions.rules.decimals import EXACT, OPERATIONS, exact, with_decimals
+from models.core.expressions.rules.checks import LARGEST, Outcome, constant_problem, largest_type
 from models.core.expressions.rules.errors import (
     ExpressionError,
     ExpressionLimitError,
     MissingKeyError,
     OptionalResultError,
 )
+from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.expressions.rules.json_values import ResultReader
-from models.core.expressions.rules.messages import compile_message, runtime_message
-from models.core.expressions.rules.nulls import with_nulls
-from models.core.expressions.rules.syntax import Message, read_tree
-from models.core.expressions.rules.type_sizes import LARGEST, largest_type
-from runtime.bounded_processes import BoundedProcesses, OverLimitError, check_turn
+from models.core.expressions.rules.syntax import (
+    EXACT,
+    OPERATIONS,
+    Message,
+    exact,
+    read_tree,
+    with_decimals,
+    with_nulls,
+)
+from models.core.problems import nearest_known
+from runtime.processes.bounded_processes import BoundedProcesses, OverLimitError, check_turn
 
 MAX_LENGTH = 4_000
 """Characters of one expression."""
@@ -65,10 +72,10 @@ _TYPES = {
     Type.TEXTS: cel.Type.List(cel.Type.STRING),
 }
 _COALESCE = cel.FunctionDecl(
-    coalesce.NAME,
+    cel_text.COALESCE,
     [
-        cel.Overload(f"{coalesce.NAME}_{count}", cel.Type.DYN, [cel.Type.DYN] * count)
-        for count in range(1, coalesce.MOST_ARGUMENTS + 1)
+        cel.Overload(f"{cel_text.COALESCE}_{count}", cel.Type.DYN, [cel.Type.DYN] * count)
+        for count in range(1, cel_text.MOST_COALESCED + 1)
     ],
 )
 """Known to the type check alone."""
@@ -140,8 +147,8 @@ class Program:
         try:
             _check_size(library, text)
             self._compiled = library.compile(text)
-            if coalesce.NAME in names(text):
-                plain = coalesce.spelled_out(text, surrounding.qualifiers)
+            if cel_text.COALESCE in names(text):
+                plain = cel_text.without_coalesce(text, surrounding.qualifiers)
                 self._compiled = library.compile(plain)
             serialized = self._compiled.serialize()
             self._tree = read_tree(serialized).root
@@ -337,3 +344,44 @@ def _runtime_error(text: str) -> ExpressionError:
     """The library tells the class of an error by the code of its status alone."""
     missing = text.startswith(_NOT_FOUND)
     return (MissingKeyError if missing else ExpressionError)(runtime_message(text))
+
+
+_LONGEST_REASON = 300
+_PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_UNDECLARED = re.compile(r"undeclared reference to '([^']+)' \(in container ''\)")
+
+
+def compile_message(text: str, expression: str, variables: Collection[str]) -> str:
+    """The first error, with its place, and what there is in place of a name that is not."""
+    place = _PLACE.search(text)
+    if place is None:
+        return f"The expression does not compile: {runtime_message(text)}"
+    line, column, reason = place.groups()
+    where = f"at line {line}, column {column}" if int(line) > 0 else "as a whole"
+    undeclared = _UNDECLARED.search(reason)
+    if undeclared is not None:
+        name = undeclared[1]
+        reason = f"undeclared reference to '{name}'{_instead(name, expression, variables)}"
+    return f"The expression does not compile {where}: {quoted(reason)}"
+
+
+def _instead(name: str, expression: str, variables: Collection[str]) -> str:
+    if re.search(rf"\b{re.escape(name)}\s*\(", expression):
+        return f"; {nearest_known(name, (one.name for one in FUNCTIONS))}"
+    if not variables:
+        return ""
+    # `node` is meant by `node.ok.status`, unless the variables are themselves `record.price`.
+    dotted = any("." in one for one in variables)
+    return f"; {nearest_known(name if dotted else name.partition('.')[0], variables)}"
+
+
+def runtime_message(text: str) -> str:
+    """The words of the library against a value."""
+    return quoted(_STATUS.sub("", text.partition("\n")[0]))
+
+
+def quoted(text: str) -> str:
+    """Words of the library about a client's text: printable and bounded."""
+    shown = text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
+    return "".join(char if char.isprintable() else "?" for char in shown)

@@ -1,9 +1,24 @@
-"""The syntax tree of a CEL text, in the messages that CEL defines for it (cel/expr/syntax.proto).
+"""Syntax trees of CEL texts: reading, walking, and rewriting them for nulls and decimals.
 
 Macros such as `map` are spelled out in it as comprehensions.
+
+Comparing with null by order (`<`, `<=`, `>`, `>=`) is false, as it is in filters. A field that a
+record holds no value of reads as null: `trigger.record.data.price`. CEL calls both an error, so a
+tree that has failed is evaluated once more with these readings written out in CEL's own functions.
+
+CEL computes in binary doubles. People write decimals, and so does JSON. So each sum, difference,
+product and quotient of two doubles is the one of the decimals they are written as, where that has
+at most 15 digits, as many as every double keeps. Any other is the double that CEL gives: a third
+of 1.0, three times, is 1.0.
+
+`double(…)` of a whole number that no double holds is an error: it would be another number.
 """
 
-from collections.abc import Mapping
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation
 from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pool, message_factory
@@ -12,6 +27,8 @@ from google.protobuf.descriptor_pb2 import (
     FieldDescriptorProto,
     FileDescriptorProto,
 )
+
+from models.core.values import InvalidValueError, exact_number
 
 _PACKAGE = "cel.expr"
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
@@ -196,3 +213,193 @@ class TreeWriter:
         loop.loop_step.CopyFrom(self.ident(name))
         loop.result.CopyFrom(within)
         return node
+
+
+RECORD_VALUES = frozenset({"data", "relations", "related", "computed", "system"})
+"""The parts of a record that have the keys of fields."""
+
+RECORD_MARK = "databaseId"
+"""The key that tells a record from other maps that have one of those parts."""
+
+_ORDERS = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+_UNUSED_IDS_OF_NULLS = 1_000_000
+
+
+def with_nulls(serialized: bytes) -> bytes | None:
+    """The serialized tree with null read like this; None where that changes nothing."""
+    tree = read_tree(serialized)
+    writer = _NullsWriter(_UNUSED_IDS_OF_NULLS)
+    writer.rewrite(tree.root)
+    return tree.serialized() if writer.written else None
+
+
+def _is_of_record(node: Message) -> bool:
+    """True when a node selects what may be the value of a record's field: `x.data.price`."""
+    if kind_of(node) != "select" or node.select.test_only:
+        return False
+    part = node.select.operand
+    return (
+        kind_of(part) == "select"
+        and not part.select.test_only
+        and part.select.field in RECORD_VALUES
+    )
+
+
+class _NullsWriter(TreeWriter):
+    def rewrite(self, node: Message) -> None:
+        for child in children(node):
+            self.rewrite(child)
+        if kind_of(node) == "call" and node.call.function in _ORDERS:
+            self._order(node)
+        elif _is_of_record(node):
+            self._field(node)
+
+    def _order(self, node: Message) -> None:
+        left, right = self.name("left"), self.name("right")
+        is_null = [self.call("_==_", self.ident(name), self._null()) for name in (left, right)]
+        compared = self.call(node.call.function, self.ident(left), self.ident(right))
+        decided = self.call("_?_:_", self.call("_||_", *is_null), self._false(), compared)
+        first, second = node.call.args
+        node.CopyFrom(self.bound(left, first, self.bound(right, second, decided)))
+
+    def _field(self, node: Message) -> None:
+        holder = self.name("holder")
+        part, field = node.select.operand.select, node.select.field
+        marked = self._select(self.ident(holder), RECORD_MARK, test_only=True)
+        of_part = self._select(self.ident(holder), part.field)
+        held = self._select(of_part, field, test_only=True)
+        missing = self.call("_&&_", marked, self.call("!_", held))
+        value = self.call("_?_:_", missing, self._null(), self._select(of_part, field))
+        node.CopyFrom(self.bound(holder, part.operand, value))
+
+    def _null(self) -> Message:
+        return self.constant("null_value", 0)
+
+    def _false(self) -> Message:
+        return self.constant("bool_value", False)
+
+    def _select(self, operand: Message, field: str, *, test_only: bool = False) -> Message:
+        node = self.node()
+        node.select.operand.CopyFrom(operand)
+        node.select.field = field
+        node.select.test_only = test_only
+        return node
+
+
+COST = 160.0
+"""The most that one operation costs more than it does in CEL, in the unit of `bounds`."""
+
+_EXACT = Context(prec=15, traps=[Inexact, InvalidOperation, DivisionByZero])
+_UNUSED_IDS = 2_000_000
+_WHOLE = re.compile(r"[+-]?[0-9]{16,}")
+_CONVERTED = (("int64_value", 0), ("uint64_value", 0), ("string_value", ""))
+_NO_DOUBLES = frozenset({"list", "struct"})
+_GIVE_NO_DOUBLE = frozenset({"string", "size", "int", "uint", "bytes", "timestamp", "duration"})
+EXACT = "@exact"
+"""The function that gives its operand as it is, if a double holds it."""
+
+
+def _quotient(first: float, second: float) -> float:
+    if second:
+        return first / second
+    if not first or math.isnan(first):
+        return math.nan
+    return math.copysign(math.inf, first) * math.copysign(1.0, second)
+
+
+class Operation(NamedTuple):
+    """One operator on two doubles: the function that replaces it, in decimals and in doubles."""
+
+    function: str
+    in_decimals: Callable[[Decimal, Decimal], Decimal]
+    in_doubles: Callable[[float, float], float]
+
+    def result(self, first: float, second: float) -> float:
+        """The double that is written as the result of the decimals, if that is short enough.
+
+        Zero has no sign.
+        """
+        try:
+            return float(self.in_decimals(Decimal(repr(first)), Decimal(repr(second)))) + 0.0
+        except (Inexact, InvalidOperation, DivisionByZero):
+            return self.in_doubles(first, second)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "_+_": Operation("@sum", _EXACT.add, operator.add),
+    "_-_": Operation("@difference", _EXACT.subtract, operator.sub),
+    "_*_": Operation("@product", _EXACT.multiply, operator.mul),
+    "_/_": Operation("@quotient", _EXACT.divide, _quotient),
+}
+
+
+def may_be_of_doubles(node: Message) -> bool:
+    """True for a call of an operator, unless its text tells that an operand is no double."""
+    if kind_of(node) != "call" or node.call.function not in OPERATIONS:
+        return False
+    return not any(_is_no_double(operand) for operand in node.call.args)
+
+
+def _is_no_double(node: Message) -> bool:
+    kind = kind_of(node)
+    if kind == "const":
+        return not node.const.HasField("double_value")
+    if kind == "call":
+        function, operands = node.call.function, node.call.args
+        is_sum = function in OPERATIONS and any(map(_is_no_double, operands))
+        return is_sum or function in _GIVE_NO_DOUBLE
+    return kind in _NO_DOUBLES
+
+
+def exact(value: int | str) -> int | str:
+    """A whole number, or a text, as it is. Raises ValueError for one that no double holds."""
+    if isinstance(value, int) or _WHOLE.fullmatch(value):
+        try:
+            exact_number(Decimal(value))
+        except InvalidValueError:
+            shown = str(value)[:20]
+            raise ValueError(f"{shown} has more digits than a double holds") from None
+    return value
+
+
+def with_decimals(serialized: bytes) -> bytes | None:
+    """The serialized tree with its arithmetic in decimals; None where it has none."""
+    tree = read_tree(serialized)
+    writer = _DecimalsWriter(_UNUSED_IDS)
+    writer.rewrite(tree.root)
+    return tree.serialized() if writer.written else None
+
+
+class _DecimalsWriter(TreeWriter):
+    def rewrite(self, node: Message) -> None:
+        for child in children(node):
+            self.rewrite(child)
+        if may_be_of_doubles(node):
+            self._operate(node)
+        elif kind_of(node) == "call" and node.call.function == "double":
+            self._convert(node)
+
+    def _convert(self, node: Message) -> None:
+        (operand,), name = node.call.args, self.name("given")
+        tests = [self._has_type_of(name, *one) for one in _CONVERTED]
+        checked = self.call("double", self.call(EXACT, self.ident(name)))
+        unchecked = self.call("double", self.ident(name))
+        is_checked = self.call("_||_", self.call("_||_", *tests[:2]), tests[2])
+        chosen = self.call("_?_:_", is_checked, checked, unchecked)
+        node.CopyFrom(self.bound(name, operand, chosen))
+
+    def _operate(self, node: Message) -> None:
+        """Choose by the types of both operands, which only the data tells."""
+        names = [self.name("first"), self.name("second")]
+        tests = [self._has_type_of(name, "double_value", 0.0) for name in names]
+        both = self.call("_&&_", *tests)
+        chosen = self.call(OPERATIONS[node.call.function].function, *map(self.ident, names))
+        other = self.call(node.call.function, *map(self.ident, names))
+        decided = self.call("_?_:_", both, chosen, other)
+        first, second = node.call.args
+        node.CopyFrom(self.bound(names[0], first, self.bound(names[1], second, decided)))
+
+    def _has_type_of(self, name: str, kind: str, value: object) -> Message:
+        typed = self.call("type", self.constant(kind, value))
+        return self.call("_==_", self.call("type", self.ident(name)), typed)

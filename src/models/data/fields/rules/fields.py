@@ -1,20 +1,86 @@
-"""A field as the rules see it: the type of the values under one key in every record."""
+"""Field kinds, fields as the rules see them, and answers to keys that name no field. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from models.core.base import Id
-from models.data.fields.rules.kinds import (
-    COMPUTED_KINDS,
-    DERIVED_KINDS,
-    STORED_KINDS,
-    SYSTEM_KINDS,
-    TITLE_KEY,
-    FieldKind,
+from models.core.problems import an, nearest_known
+
+
+class FieldKind(StrEnum):
+    TEXT = "text"
+    LONG_TEXT = "long_text"
+    RICH_TEXT = "rich_text"
+    NUMBER = "number"
+    CURRENCY = "currency"
+    PERCENT = "percent"
+    RATING = "rating"
+    DURATION = "duration"
+    CHECKBOX = "checkbox"
+    DATE = "date"
+    DATETIME = "datetime"
+    TIME = "time"
+    SELECT = "select"
+    MULTI_SELECT = "multi_select"
+    STATUS = "status"
+    PERSON = "person"
+    EMAIL = "email"
+    URL = "url"
+    PHONE = "phone"
+    FILE = "file"
+    JSON = "json"
+    LOCATION = "location"
+    RELATION = "relation"
+    ROLLUP = "rollup"
+    LOOKUP = "lookup"
+    FORMULA = "formula"
+    BUTTON = "button"
+    TIMER = "timer"
+    AUTO_NUMBER = "auto_number"
+    CREATED_AT = "created_at"
+    UPDATED_AT = "updated_at"
+    CREATED_BY = "created_by"
+    UPDATED_BY = "updated_by"
+
+
+TITLE_KEY = "title"
+"""The key of the field that holds a record's title; every database has it."""
+
+NUMERIC_KINDS = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
+OPTION_KINDS = frozenset({FieldKind.SELECT, FieldKind.MULTI_SELECT, FieldKind.STATUS})
+DATE_KINDS = frozenset({FieldKind.DATE, FieldKind.DATETIME})
+
+SYSTEM_KINDS = frozenset(
+    {
+        FieldKind.AUTO_NUMBER,
+        FieldKind.CREATED_AT,
+        FieldKind.UPDATED_AT,
+        FieldKind.CREATED_BY,
+        FieldKind.UPDATED_BY,
+    }
 )
+"""Kinds whose value the platform writes; clients only read them."""
+
+COMPUTED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA, FieldKind.TIMER})
+"""Kinds whose value is computed from others; it is in the `computed` of a record."""
+
+DERIVED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA})
+"""Computed kinds whose settings name the fields they are derived from."""
+
+STORED_KINDS = (
+    frozenset(FieldKind)
+    - SYSTEM_KINDS
+    - COMPUTED_KINDS
+    - {
+        FieldKind.RELATION,
+        FieldKind.BUTTON,
+    }
+)
+"""Kinds whose value clients write into a record's `data`."""
 
 FieldValue: TypeAlias = (
     str | int | float | Sequence["FieldValue"] | Mapping[str, "FieldValue"] | None
@@ -148,3 +214,52 @@ class Schema:
     workspace_id: Id
     database_id: Id
     fields: FieldSpecs
+
+
+Fields = Mapping[str, FieldSpec]
+_MOST_TOLD = 20
+_IS_NO_FIELD = "is not the key of a field of this database"
+_IS_NO_RELATION = "is not the key of a relation field of this database"
+
+
+def no_field(key: object, fields: Fields, of: str = "this database") -> str:
+    """That a key is not the key of a field, and the keys that are; a label leads to its key."""
+    return f"is not the key of a field of {of}; {_known(key, fields)}"
+
+
+def no_relation(key: object, fields: Fields) -> str:
+    """The same where only relation fields are meant."""
+    spec = fields.get(key) if isinstance(key, str) else None
+    if spec is not None and spec.stored:
+        return f"is {an(spec.kind)} field: set it as data.{spec.key}"
+    relations = {name: one for name, one in fields.items() if one.relation}
+    return f"{_IS_NO_RELATION}; {_known(key, relations)}"
+
+
+class FieldHints:
+    """The same for an input that may name many keys: the first few are answered at length.
+
+    To look for the nearest keys takes time, and a refusal shows only its first problems.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._told: dict[tuple[str, str], str] = {}
+
+    def no_field(self, key: str) -> str:
+        """The answer of `no_field`, or only its first part."""
+        return self._said(no_field, key) or _IS_NO_FIELD
+
+    def no_relation(self, key: str) -> str:
+        """The answer of `no_relation`, or only its first part."""
+        return self._said(no_relation, key) or _IS_NO_RELATION
+
+    def _said(self, tell: Callable[[object, Fields], str], key: str) -> str | None:
+        asked = tell.__name__, key
+        if asked not in self._told and len(self._told) < _MOST_TOLD:
+            self._told[asked] = tell(key, self._fields)
+        return self._told.get(asked)
+
+
+def _known(key: object, fields: Fields) -> str:
+    return nearest_known(key, fields, {one.key: one.label for one in fields.values()})

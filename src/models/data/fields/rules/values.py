@@ -1,16 +1,23 @@
-"""The values each field kind may have, and the one form in which they are stored (decisions C5).
+"""Values of each field kind: how they are checked, compared and defaulted. Pure.
+
+Beyond its entry here, `settings` has what the settings of a kind may be, and `value_conversion`
+what its values become in another kind.
 
 A check takes the field and a JSON value, returns the stored form and raises `InvalidValueError`
 with the sentence that follows the value's path. Nothing is coerced: a number in quotes is text.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, cast
+from enum import StrEnum
+from typing import Any, NamedTuple, NoReturn, cast
 from urllib.parse import urlsplit
 
-from models.core.nearest import known
+from models.core.filters.grammar import ValueForm
+from models.core.problems import nearest_known
 from models.core.values import (
     MAX_LONG_TEXT,
     MAX_TEXT,
@@ -24,20 +31,10 @@ from models.core.values import (
     text,
     whole_number,
 )
-from models.data.fields.rules.fields import FieldSpec, FieldValue
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue
 from runtime.ids import parse_id
 
-MAX_DURATION = 2**53 - 1
-MAX_PEOPLE = 100
-MAX_FILES = 100
-MAX_JSON_DEPTH = 48
-
-_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
-_EMAIL = re.compile(r"[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+([.][^@\s.<>()\",;:\\]+)+")
-_SPACE = re.compile(r"\s")
-_PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!-~]*)?")
-"""URLs that need no more looking at; others are taken apart."""
-_PHONE = re.compile(r"[0-9+().\-/ x#*]+")
+Check = Callable[[FieldSpec, object], FieldValue]
 
 
 class PlainText(NamedTuple):
@@ -52,6 +49,32 @@ class PlainText(NamedTuple):
             self.pattern is None or all(map(self.pattern.fullmatch, texts))
         )
 
+
+@dataclass(frozen=True, slots=True)
+class KindRule:
+    """`check` is None where clients write no value; `searched` values take part in search.
+
+    `form` is that of a field without settings; ask `value_form(spec)` for a field's own. `plain`
+    tells of many texts at once that `check` gives each as it is.
+    """
+
+    form: ValueForm
+    check: Check | None
+    searched: bool = False
+    plain: PlainText | None = None
+
+
+MAX_DURATION = 2**53 - 1
+MAX_PEOPLE = 100
+MAX_FILES = 100
+MAX_JSON_DEPTH = 48
+
+_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
+_EMAIL = re.compile(r"[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+([.][^@\s.<>()\",;:\\]+)+")
+_SPACE = re.compile(r"\s")
+_PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!-~]*)?")
+"""URLs that need no more looking at; others are taken apart."""
+_PHONE = re.compile(r"[0-9+().\-/ x#*]+")
 
 SHORT_TEXT, LONG_TEXT = PlainText(MAX_TEXT), PlainText(MAX_LONG_TEXT)
 PLAIN_EMAIL, PLAIN_URL = PlainText(254, _EMAIL), PlainText(2048, _PLAIN_URL)
@@ -132,7 +155,7 @@ def check_options(field: FieldSpec, value: object) -> list[str]:
 def _not_an_option(field: FieldSpec, value: object) -> str:
     if not field.options:
         return "has no options to choose from"
-    keys = known(value, field.option_keys, field.option_names)
+    keys = nearest_known(value, field.option_keys, field.option_names)
     if isinstance(value, str) and value.strip().casefold() in field.shared_names:
         return f"is the name of several options; give a key; {keys}"
     return f"must be the key or the name of an option; {keys}"
@@ -211,3 +234,131 @@ def check_location(_field: FieldSpec, value: object) -> dict[str, Any]:
     label = value.get("label")
     checked = {"lat": value["lat"], "lng": value["lng"]}
     return checked if label is None else {**checked, "label": text(label, longest=500)}
+
+
+KIND_RULES: dict[FieldKind, KindRule] = {
+    FieldKind.TEXT: KindRule(ValueForm.TEXT, check_text, searched=True, plain=SHORT_TEXT),
+    FieldKind.LONG_TEXT: KindRule(ValueForm.TEXT, check_long_text, searched=True, plain=LONG_TEXT),
+    FieldKind.RICH_TEXT: KindRule(ValueForm.TEXT, check_long_text, searched=True, plain=LONG_TEXT),
+    FieldKind.EMAIL: KindRule(ValueForm.TEXT, check_email, searched=True, plain=PLAIN_EMAIL),
+    FieldKind.URL: KindRule(ValueForm.TEXT, check_url, searched=True, plain=PLAIN_URL),
+    FieldKind.PHONE: KindRule(ValueForm.TEXT, check_phone, searched=True),
+    FieldKind.NUMBER: KindRule(ValueForm.NUMBER, check_number),
+    FieldKind.CURRENCY: KindRule(ValueForm.NUMBER, check_number),
+    FieldKind.PERCENT: KindRule(ValueForm.NUMBER, check_number),
+    FieldKind.RATING: KindRule(ValueForm.NUMBER, check_rating),
+    FieldKind.DURATION: KindRule(ValueForm.NUMBER, check_duration),
+    FieldKind.CHECKBOX: KindRule(ValueForm.BOOLEAN, check_checkbox),
+    FieldKind.DATE: KindRule(ValueForm.DAY, check_date),
+    FieldKind.DATETIME: KindRule(ValueForm.MOMENT, check_datetime),
+    FieldKind.TIME: KindRule(ValueForm.TIME, check_time),
+    FieldKind.SELECT: KindRule(ValueForm.OPTION, check_option),
+    FieldKind.STATUS: KindRule(ValueForm.OPTION, check_option),
+    FieldKind.MULTI_SELECT: KindRule(ValueForm.OPTIONS, check_options),
+    FieldKind.PERSON: KindRule(ValueForm.USERS, check_people),
+    FieldKind.FILE: KindRule(ValueForm.FILES, check_files),
+    FieldKind.JSON: KindRule(ValueForm.OPAQUE, check_json),
+    FieldKind.LOCATION: KindRule(ValueForm.OPAQUE, check_location),
+    FieldKind.RELATION: KindRule(ValueForm.RECORDS, None),
+    FieldKind.ROLLUP: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.LOOKUP: KindRule(ValueForm.VALUES, None),
+    FieldKind.FORMULA: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.BUTTON: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.TIMER: KindRule(ValueForm.NUMBER, None),
+    FieldKind.AUTO_NUMBER: KindRule(ValueForm.NUMBER, None),
+    FieldKind.CREATED_AT: KindRule(ValueForm.MOMENT, None),
+    FieldKind.UPDATED_AT: KindRule(ValueForm.MOMENT, None),
+    FieldKind.CREATED_BY: KindRule(ValueForm.USER, None),
+    FieldKind.UPDATED_BY: KindRule(ValueForm.USER, None),
+}
+
+
+def is_plain(spec: FieldSpec, column: Sequence[Any]) -> bool:
+    """True when the field stores each of these values as it is, and none of them clears it."""
+    kinds, rule = set(map(type, column)), KIND_RULES[spec.kind]
+    assert rule.check is not None, "clients write this kind"
+    if type(None) in kinds or (spec.required and not all(column)):
+        return False
+    if kinds == {str}:
+        if rule.plain is not None:
+            return rule.plain.takes(column)
+        column = list(set(column))
+    try:
+        checked = [rule.check(spec, value) for value in column]
+    except InvalidValueError:
+        return False
+    # 3 and 3.0 are equal, and are not stored alike.
+    return checked == column and set(map(type, checked)) == kinds
+
+
+class ResultKind(StrEnum):
+    """The kind of value that a formula or a rollup gives (setting `resultKind`)."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    CHECKBOX = "checkbox"
+    DATE = "date"
+    DATETIME = "datetime"
+    JSON = "json"
+
+
+_RESULTS: dict[object, ValueForm] = {
+    ResultKind.TEXT: ValueForm.TEXT,
+    ResultKind.NUMBER: ValueForm.NUMBER,
+    ResultKind.CHECKBOX: ValueForm.BOOLEAN,
+    ResultKind.DATE: ValueForm.DAY,
+    ResultKind.DATETIME: ValueForm.MOMENT,
+    ResultKind.JSON: ValueForm.OPAQUE,
+}
+
+
+def value_form(spec: FieldSpec) -> ValueForm:
+    """The stored form of a field's values; of a formula or rollup, that of its result kind."""
+    if spec.kind in {FieldKind.FORMULA, FieldKind.ROLLUP}:
+        return _RESULTS.get(spec.settings.get("resultKind"), ValueForm.OPAQUE)
+    return KIND_RULES[spec.kind].form
+
+
+_LITERAL = frozenset(
+    {ValueForm.TEXT, ValueForm.DAY, ValueForm.MOMENT, ValueForm.TIME, ValueForm.OPTION}
+)
+"""Forms whose values are text already; the default of any other is JSON text, such as `5`."""
+
+
+def default_text(field: FieldSpec, raw: object) -> str | None:
+    """The text to keep for a default given as text or as the value itself.
+
+    Raises `InvalidValueError` when the field would not take it as a value.
+    """
+    if raw is None:
+        return None
+    rule = KIND_RULES[field.kind]
+    if rule.check is None:
+        raise InvalidValueError("cannot be set: the platform writes this kind of field")
+    if rule.form in _LITERAL:
+        return str(rule.check(field, raw))
+    value = _parsed(raw) if isinstance(raw, str) else raw
+    kept = json.dumps(rule.check(field, value), ensure_ascii=False)
+    if len(kept) > MAX_TEXT:
+        raise InvalidValueError(f"must be at most {MAX_TEXT} characters")
+    return kept
+
+
+def default_value(field: FieldSpec) -> FieldValue:
+    """The value a new record gets where none is given; None without a default."""
+    if field.default is None or KIND_RULES[field.kind].form in _LITERAL:
+        return field.default
+    value: FieldValue = json.loads(field.default)
+    return value
+
+
+def _parsed(text: str) -> FieldValue:
+    try:
+        value: FieldValue = json.loads(text, parse_constant=_refuse_default)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValueError("must be the JSON text of a value") from error
+    return value
+
+
+def _refuse_default(constant: str) -> NoReturn:
+    raise ValueError(constant)

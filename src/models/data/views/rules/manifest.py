@@ -1,4 +1,4 @@
-"""Checking a manifest: every key it names must be a field of the database, of a fitting kind.
+"""Checking a manifest against the fields of its database, and removing a field from it. Pure.
 
 The filter, order and groups of a view are written as in a query, so the rules of queries check
 them.
@@ -7,19 +7,25 @@ them.
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from pydantic import ValidationError as ShapeError
 
 from models.core.base import JsonObject
-from models.core.filters.forms import ValueForm
+from models.core.filters.grammar import ValueForm
 from models.core.problems import an, sentence
 from models.core.values import InvalidValueError, check_storable
-from models.data.fields.rules.field_keys import FieldHints, no_field
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
-from models.data.fields.rules.kinds import OPTION_KINDS, FieldKind
-from models.data.fields.rules.registry import value_form
+from models.data.fields.rules.fields import (
+    OPTION_KINDS,
+    FieldHints,
+    FieldKind,
+    FieldSpec,
+    FieldSpecs,
+    no_field,
+)
+from models.data.fields.rules.values import value_form
 from models.data.records.rules.query.filters import read_filter
-from models.data.records.rules.query.query import read_query
+from models.data.records.rules.query.plan import read_query
 from models.data.records.shapes import RecordQuery
 from models.data.views.rules.kinds import NEEDED, ChartType, ViewKind
 from models.data.views.shapes import Chart, FormLayout, Manifest
@@ -145,3 +151,72 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
             for problem in error.details:
                 inside = problem.path.removeprefix("filter")
                 yield Detail(f"{path}.visibleIf{inside}", problem.message)
+
+
+def without_field(kind: ViewKind, manifest: JsonObject, key: str) -> tuple[ViewKind, JsonObject]:
+    """The kind and manifest without the field `key`; a kind that needs it becomes a table."""
+    kept = {name: _without(name, value, key) for name, value in manifest.items()}
+    left = {name: value for name, value in kept.items() if value is not None}
+    needed = all(left.get(name) is not None for name in NEEDED.get(kind, ()))
+    return (kind if needed else ViewKind.TABLE), left
+
+
+def _without(name: str, value: Any, key: str) -> Any:
+    """One part of a manifest without a field; None when nothing is left."""
+    match name:
+        case "filter":
+            return _pruned(value, key)
+        case "sorts" | "aggregates":
+            return [entry for entry in value or () if entry.get("field") != key]
+        case "fields":
+            return [entry for entry in value or () if entry["key"] != key]
+        case "cardFields":
+            return [entry for entry in value or () if entry != key]
+        case "groupBy":
+            return _levels_without(value, key)
+        case "stackFieldKey" | "dateFieldKey" | "endDateFieldKey" | "coverFieldKey":
+            return None if value == key else value
+        case "chart":
+            aggregate = (value or {}).get("aggregate") or {}
+            gone = (value or {}).get("xFieldKey") == key or aggregate.get("field") == key
+            return None if gone else value
+        case "form":
+            return _form_without(value, key)
+        case _:
+            return value
+
+
+def _pruned(tree: object, key: str) -> JsonObject | None:
+    """A filter without the conditions on a field; None when no condition is left."""
+    if not isinstance(tree, dict):
+        return None
+    if "field" in tree:
+        return None if tree["field"] == key else tree
+    if "not" in tree:
+        inner = _pruned(tree["not"], key)
+        return None if inner is None else {"not": inner}
+    connective, parts = next(iter(tree.items()))
+    kept = [left for part in parts if (left := _pruned(part, key)) is not None]
+    return {connective: kept} if kept else None
+
+
+def _form_without(form: JsonObject | None, key: str) -> JsonObject | None:
+    if form is None:
+        return None
+    questions = [
+        {**question, "visibleIf": _pruned(question.get("visibleIf"), key)}
+        if question.get("visibleIf")
+        else question
+        for question in form.get("fields", ())
+        if question["key"] != key
+    ]
+    return {**form, "fields": questions} if questions else None
+
+
+def _levels_without(
+    levels: list[JsonObject] | JsonObject | None, key: str
+) -> list[JsonObject] | JsonObject | None:
+    """One level of groups, or a list of them, without a field."""
+    if isinstance(levels, list):
+        return [level for level in levels if level["field"] != key] or None
+    return None if (levels or {}).get("field") == key else levels

@@ -1,5 +1,10 @@
-"""Resources of a provider (interface, Provider resource; decisions C13)."""
+"""Resources of a provider, and their names and identifiers made fit to be shown and kept. Pure.
 
+A name may hold anything: path separators, control characters, and characters that turn the
+direction of the text around them (Unicode UAX 9), by which `gpj.exe` reads as `exe.jpg`.
+"""
+
+import unicodedata
 from enum import StrEnum
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,7 +14,36 @@ from pydantic import AfterValidator, Field
 from models.content.items.rules import metadata_problem
 from models.core.base import Input, JsonObject
 from models.core.problems import refused_for
-from models.sources.external_resources.rules.names import identifier_problem
+
+MAX_NAME = 200
+UNTITLED = "Untitled"
+
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_JOINERS = frozenset("\u200c\u200d")
+"""They are part of words and of emoji."""
+
+
+def shown_name(name: str) -> str:
+    """A name without what is not seen, at most 200 characters; never empty."""
+    kept = "".join(" " if char in "\t\r\n" else char for char in name if _is_shown(char))
+    return " ".join(kept.split())[:MAX_NAME].strip() or UNTITLED
+
+
+def identifier_problem(text: str) -> str | None:
+    """The reason why a text cannot identify a resource, or None.
+
+    The text goes into requests to the provider of the resource.
+    """
+    if any(unicodedata.category(char) in {"Cc", "Cs"} for char in text):
+        return "has characters that are not text"
+    return None
+
+
+def _is_shown(char: str) -> bool:
+    if char in "\t\r\n" or char in _JOINERS:
+        return True
+    return char not in _TURNING and unicodedata.category(char) not in _HIDDEN
 
 
 class ResourceSurfaceKind(StrEnum):

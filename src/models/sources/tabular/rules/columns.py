@@ -17,10 +17,8 @@ from uuid import UUID
 
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
-from models.data.fields.rules.text_formats import read_amount
-from models.data.fields.rules.value_conversion import LOST, convert_value
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
+from models.data.fields.rules.value_conversion import LOST, convert_value, read_amount
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import (

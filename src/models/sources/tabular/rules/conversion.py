@@ -1,20 +1,38 @@
-"""From a cell to the value of a field."""
+"""From foreign rows to values of records: cell by cell, column by column, as lines of COPY. Pure.
 
+A table has few kinds of cells in a column. What holds for each of them is found out by a few calls
+for the column, in place of some for each cell.
+"""
+
+import hashlib
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, TypeAlias
-from uuid import UUID
+from types import NoneType
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from uuid import UUID, uuid4
 
-from models.core.values import InvalidValueError, stored_moment
-from models.data.fields.rules.fields import FieldSpec, FieldValue
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import KIND_RULES
+from pydantic_core import to_json
+
+from models.core.base import Id
+from models.core.values import EXACT, InvalidValueError, stored_moment
+from models.data.fields.rules.fields import (
+    NUMERIC_KINDS,
+    TITLE_KEY,
+    FieldKind,
+    FieldSpec,
+    FieldValue,
+    Option,
+)
 from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, Lost, convert_value
-from models.data.records.rules.write.options import GrowingField
+from models.data.fields.rules.values import KIND_RULES
+from models.data.records.rules.values import GrowingField, copied_record, may_grow
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
 from models.sources.tabular.rules.formats import Conventions
+from runtime.postgresql import copy_format
+from runtime.postgresql.copy_format import LENGTH, LENGTH_OF_JSON
 
 Convert: TypeAlias = Callable[[Cell], FieldValue | Lost]
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
@@ -198,3 +216,246 @@ _BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
     time: _from_time,
     timedelta: _from_duration,
 }
+
+Values: TypeAlias = Sequence[FieldValue | Lost]
+AtOnce: TypeAlias = Callable[[Set[type], Sequence[Any]], Values | None]
+"""Gives the values of cells of these types, none of them empty; None where it cannot."""
+
+
+class Column(NamedTuple):
+    """The values of a column; `gaps` says that some are empty or lost."""
+
+    values: Values
+    gaps: bool
+
+
+_NUMBER_TEXT = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
+"""Digits that mean the same by every rule, and of which none is lost in a float."""
+
+
+def column_converter(
+    spec: FieldSpec, conventions: Conventions, convert: Convert
+) -> Callable[[Sequence[Cell]], Column]:
+    """The conversion of columns to values of a field, as `convert` gives them cell by cell."""
+    at_once = _at_once(spec, conventions)
+
+    def converted(cells: Sequence[Cell]) -> Column:
+        types = {*map(type, cells)}
+        gaps = NoneType in types
+        filled = [cell for cell in cells if cell is not None] if gaps else cells
+        types.discard(NoneType)
+        values = at_once(types, filled) if at_once else None
+        if values is None:
+            values = [convert(cell) for cell in cells]
+            return Column(values, None in values or LOST in values)
+        if values is filled:
+            return Column(cast("Values", cells), gaps)
+        following = iter(values)
+        values = [None if cell is None else next(following) for cell in cells] if gaps else values
+        return Column(values, gaps)
+
+    return converted
+
+
+def _at_once(spec: FieldSpec, conventions: Conventions) -> AtOnce | None:
+    plain = KIND_RULES[spec.kind].plain
+    if plain is not None:
+        return lambda types, cells: cells if types <= {str} and plain.takes(cells) else None
+    if spec.kind in NUMERIC_KINDS and not spec.settings.keys() & {"min", "max", "precision"}:
+        return lambda types, cells: _numbers(types, cells, conventions)
+    if spec.kind is FieldKind.CHECKBOX:
+        return lambda types, cells: cells if types <= {bool} else None
+    if spec.kind is FieldKind.DATE:
+        return lambda types, cells: [*map(date.isoformat, cells)] if types <= {date} else None
+    return None
+
+
+def _numbers(types: Set[type], cells: Sequence[Any], conventions: Conventions) -> Values | None:
+    """Numbers, the whole ones as integers."""
+    if types == {str}:
+        if conventions.decimal_separator != "." or not all(map(_NUMBER_TEXT.fullmatch, cells)):
+            return None
+        cells, types = [*map(float, cells)], {float}
+    # Infinity, and what is no number, are in no sum below this.
+    if not types <= {int, float} or not sum(map(abs, cells)) < EXACT:
+        return None
+    if types <= {int}:
+        return cells
+    return [int(each) if type(each) is float and each.is_integer() else each for each in cells]
+
+
+@dataclass(frozen=True, slots=True)
+class MappedColumn:
+    """A column, by its place in the rows, and the field it fills; without a place it is empty."""
+
+    place: int | None
+    spec: FieldSpec
+
+
+@dataclass(slots=True)
+class ConvertedRow:
+    """The content a row has for a record.
+
+    `lost_columns` are the columns, by their place in the mapping, whose cell has no form in its
+    field; `missing` are columns whose value the row needs: it is required, or is a key that is
+    lost. A row that is `skipped` makes no record.
+    """
+
+    title: str
+    data: dict[str, Any] = field(default_factory=dict)
+    lost_columns: Sequence[int] = ()
+    missing: Sequence[int] = ()
+    skipped: bool = False
+
+
+class RowConversion:
+    """The rows of one table as values of one database."""
+
+    def __init__(
+        self,
+        columns: Sequence[MappedColumn],
+        conventions: Conventions,
+        row_keys: Collection[str] = (),
+    ) -> None:
+        """`row_keys` are the fields by which a row is told from the others."""
+        self._row_keys = row_keys
+        self._lacking = [
+            at for at, one in enumerate(columns) if one.place is None and one.spec.required
+        ]
+        placed = [
+            (at, one.place, one.spec) for at, one in enumerate(columns) if one.place is not None
+        ]
+        self._growing = {
+            spec.key: GrowingField(spec, uuid4) for _, _, spec in placed if may_grow(spec)
+        }
+        self._keys = [spec.key for _, _, spec in placed]
+        self._fields = [(at, spec.key, spec.required) for at, _, spec in placed]
+        self._columns = []
+        for _, place, spec in placed:
+            grown = self._growing.get(spec.key)
+            convert = converter(spec, conventions) if grown is None else growing(grown)
+            convert_column = column_converter(spec, conventions, convert)
+            self._columns.append((place, convert_column))
+
+    @property
+    def grows(self) -> bool:
+        """True when earlier rows decide what later ones mean."""
+        return bool(self._growing)
+
+    def grown(self) -> Mapping[str, Sequence[Option]]:
+        """The options that rows brought into being, by the key of their field."""
+        return {
+            key: [option for option in field.spec.options if option not in field.before]
+            for key, field in self._growing.items()
+        }
+
+    def convert(self, row: Sequence[Cell]) -> ConvertedRow:
+        """The values of a row, as `convert_rows` gives them."""
+        return self.convert_rows([row])[0]
+
+    def convert_rows(self, rows: Sequence[Sequence[Cell]]) -> list[ConvertedRow]:
+        """The values of each row; one that is empty, or lacks what is required, is skipped.
+
+        So is a row whose key has no form in its field: nobody knows which record it means.
+        """
+        cells = [*zip(*rows, strict=True)]
+        columns = [convert(cells[place]) for place, convert in self._columns]
+        whole = not any(column.gaps for column in columns)
+        keys, lacking, results = self._keys, self._lacking, []
+        for values in zip(*(column.values for column in columns), strict=True):
+            if whole or (None not in values and LOST not in values):
+                data = dict(zip(keys, values, strict=True))
+                title = data.pop(TITLE_KEY, "")
+                results.append(ConvertedRow(title, data, (), lacking, bool(lacking)))
+            else:
+                results.append(self._with_gaps(values))
+        return results
+
+    def _with_gaps(self, values: Sequence[Any]) -> ConvertedRow:
+        """A row some of whose values are missing, or lost."""
+        data: dict[str, Any] = {}
+        lost_columns, missing = [], [*self._lacking]
+        for (at, key, required), value in zip(self._fields, values, strict=True):
+            if value is not None and value is not LOST:
+                data[key] = value
+                continue
+            if value is LOST:
+                lost_columns.append(at)
+            if required or (value is LOST and key in self._row_keys):
+                missing.append(at)
+        skipped = bool(missing) or not data
+        return ConvertedRow(data.pop(TITLE_KEY, ""), data, lost_columns, missing, skipped)
+
+
+STAGED_COLUMNS = ("run_id", "position", "row_number", "identity", "digest", "title", "data")
+_BIGINT, _SHA256 = LENGTH.pack(8), LENGTH.pack(32)
+
+
+class Lines(Protocol):
+    """The form of the lines that rows are copied as.
+
+    `keys` are the fields by which a row is told from the others; none: by all that it says.
+    """
+
+    @property
+    def keys(self) -> Sequence[str]: ...
+
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
+        """The line of the row at a position, which counts from 0; its file counts it so."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLines:
+    """Rows as records of a new database. `lead` is what all have, `first` the id of the first."""
+
+    lead: bytes
+    first: int
+    keys: Sequence[str] = ()
+
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
+        """A record; it sorts by the position of its row."""
+        del number
+        return copied_record(self.lead, self.first + position, row.title, to_json(row.data))
+
+
+class StagedLines:
+    """Rows of a run as they are staged.
+
+    The fields `unfilled` have no column, and had one: once they have one again, an empty cell says
+    more than it does now.
+    """
+
+    def __init__(self, run_id: Id, keys: Sequence[str] = (), unfilled: Sequence[str] = ()) -> None:
+        self._lead = copy_format.columns(len(STAGED_COLUMNS)) + copy_format.value(run_id) + _BIGINT
+        self.keys = keys
+        self._unfilled = to_json(sorted(unfilled)) if unfilled else b""
+
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
+        """A staged row: position, row of the file, identity, digest, title, values."""
+        values, title = to_json(row.data), row.title.encode()
+        said = to_json(row.title) + values
+        digest = hashlib.sha256(said + self._unfilled).digest()
+        identity = self._identity(row) if self.keys else digest
+        if self._unfilled and not self.keys:
+            identity = hashlib.sha256(said).digest()
+        parts = (
+            self._lead,
+            position.to_bytes(8),
+            _BIGINT,
+            number.to_bytes(8),
+            _SHA256,
+            identity,
+            _SHA256,
+            digest,
+            LENGTH.pack(len(title)),
+            title,
+            LENGTH_OF_JSON.pack(len(values) + 1, 1),
+            values,
+        )
+        return b"".join(parts)
+
+    def _identity(self, row: ConvertedRow) -> bytes:
+        values: list[Any] = [
+            row.title if key == TITLE_KEY else row.data.get(key) for key in self.keys
+        ]
+        return hashlib.sha256(to_json(values)).digest()

@@ -1,15 +1,312 @@
-"""Texts of cells as numbers, days, moments, yes and no, by the conventions of a table.
+"""Texts of cells as numbers, days, moments, yes and no, by the conventions of a table. Pure.
+
+Months by names or numbers, times by twelve and by twenty-four hours; zones as Notion, Airtable,
+Outlook, e-mail and JavaScript write them. With a zone that is not known a time is no moment.
 
 Nothing is guessed: `1/2/2026` is a day only where the order of days and months is declared, or
 where other cells leave one order alone.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, Self
+from zoneinfo import ZoneInfo, available_timezones
 
-from models.sources.tabular.rules.moments import MONTHS, WEEKDAYS, Written, read_written
+from models.core.values import InvalidValueError
+
+MONTHS: Mapping[str, int] = MappingProxyType(
+    {
+        name: number
+        for number, names in enumerate(
+            (
+                "jan january januar jänner janvier janv enero ene",
+                "feb february februar février févr febrero",
+                "mar march märz mär mars marzo",
+                "apr april avril avr abril abr",
+                "may mai mayo",
+                "jun june juni juin junio",
+                "jul july juli juillet juil julio",
+                "aug august août agosto ago",
+                "sep sept september septembre septiembre",
+                "oct october oktober okt octobre octubre",
+                "nov november novembre noviembre",
+                "dec december dezember dez décembre déc diciembre dic",
+            ),
+            start=1,
+        )
+        for name in names.split()
+    }
+)
+"""The names of months in English, German, French and Spanish; none of them means two months."""
+WEEKDAYS = frozenset({"mon", "tue", "wed", "thu", "fri", "sat", "sun"})
+_NAME = r"[^\W\d_]{3,10}"
+_BEHIND_DAY = "(?:st|nd|rd|th)?"
+_WRITTEN = re.compile(
+    rf"(?:(?:{'|'.join(sorted(WEEKDAYS))})[a-z]{{0,6}}[.,]{{0,2}}\s+)?"
+    r"(?:(?P<first>[0-9]{1,4})(?P<between>[-/.])(?P<second>[0-9]{1,2})(?P=between)(?P<third>[0-9]{1,4})"
+    rf"|(?P<month>{_NAME})[.]?\s+(?P<day>[0-9]{{1,2}}){_BEHIND_DAY},?\s+(?P<year>[0-9]{{4}})"
+    rf"|(?P<day2>[0-9]{{1,2}}){_BEHIND_DAY}[.]?[\s-]\s*(?:de\s+)?(?P<month2>{_NAME})[.,]{{0,2}}[\s-]\s*"
+    r"(?:de\s+)?(?P<year2>[0-9]{4}))"
+    r"(?:(?:,?\s+(?:at\s+)?|t)(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})"
+    r"(?::(?P<seconds>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
+    r"(?:\s*(?P<half>[ap])[.]?m[.]?(?![a-z]))?)?"
+    r"(?:\s*(?P<zone>\S.*))?",
+    re.IGNORECASE,
+)
+
+_SIGN = "[-+\u2212]"
+_OFFSET = re.compile(
+    rf"(?P<open>[(\[])?(?:UTC|GMT|UT)?\s*(?P<sign>{_SIGN})\s*(?P<hours>[0-9]{{1,2}})"
+    r"(?::?(?P<minutes>[0-9]{2}))?(?(open)[)\]])(?:\s*\([^()]*\))?",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    rf"\((?:UTC|GMT)(?:(?P<sign>{_SIGN})(?P<hours>[0-9]{{1,2}}):(?P<minutes>[0-9]{{2}}))?\)\s+(?P<name>.+)"
+)
+"""The name of a zone in Windows: the offset is that of the winter, whatever the day is."""
+_UTC = frozenset({"z", "utc", "gmt", "ut", "coordinated universal time", "greenwich mean time"})
+_ABBREVIATIONS: Mapping[str, float] = {
+    # RFC 5322 says what these mean.
+    "EST": -5,
+    "EDT": -4,
+    "CST": -6,
+    "CDT": -5,
+    "MST": -7,
+    "MDT": -6,
+    "PST": -8,
+    "PDT": -7,
+    "WET": 0,
+    "WEST": 1,
+    "BST": 1,
+    "CET": 1,
+    "CEST": 2,
+    "MEZ": 1,
+    "MESZ": 2,
+    "EET": 2,
+    "EEST": 3,
+    "MSK": 3,
+    "SAST": 2,
+    "PKT": 5,
+    "WIB": 7,
+    "HKT": 8,
+    "SGT": 8,
+    "AWST": 8,
+    "JST": 9,
+    "KST": 9,
+    "ACST": 9.5,
+    "ACDT": 10.5,
+    "AEST": 10,
+    "AEDT": 11,
+    "NZST": 12,
+    "NZDT": 13,
+    "AKST": -9,
+    "AKDT": -8,
+    "HST": -10,
+    "ADT": -3,
+    "NST": -3.5,
+    "NDT": -2.5,
+}
+"""Hours from UTC of the abbreviations that mean one zone; IST may be one of three."""
+_NAMED: Mapping[str, str] = {
+    "pacific": "America/Los_Angeles",
+    "mountain": "America/Denver",
+    "central": "America/Chicago",
+    "eastern": "America/New_York",
+    "atlantic": "America/Halifax",
+    "newfoundland": "America/St_Johns",
+    "alaska": "America/Anchorage",
+    "alaskan": "America/Anchorage",
+    "hawaii": "Pacific/Honolulu",
+    "hawaiian": "Pacific/Honolulu",
+    "arizona": "America/Phoenix",
+    "us mountain": "America/Phoenix",
+    "gmt": "Europe/London",
+    "british": "Europe/London",
+    "greenwich": "Africa/Abidjan",
+    "w. europe": "Europe/Berlin",
+    "central europe": "Europe/Budapest",
+    "central european": "Europe/Warsaw",
+    "romance": "Europe/Paris",
+    "western european": "Europe/Lisbon",
+    "e. europe": "Europe/Chisinau",
+    "eastern european": "Europe/Bucharest",
+    "fle": "Europe/Kyiv",
+    "gtb": "Europe/Bucharest",
+    "turkey": "Europe/Istanbul",
+    "russian": "Europe/Moscow",
+    "moscow": "Europe/Moscow",
+    "israel": "Asia/Jerusalem",
+    "south africa": "Africa/Johannesburg",
+    "arabian": "Asia/Dubai",
+    "arab": "Asia/Riyadh",
+    "pakistan": "Asia/Karachi",
+    "india": "Asia/Kolkata",
+    "se asia": "Asia/Bangkok",
+    "indochina": "Asia/Bangkok",
+    "china": "Asia/Shanghai",
+    "singapore": "Asia/Singapore",
+    "hong kong": "Asia/Hong_Kong",
+    "taipei": "Asia/Taipei",
+    "tokyo": "Asia/Tokyo",
+    "japan": "Asia/Tokyo",
+    "korea": "Asia/Seoul",
+    "korean": "Asia/Seoul",
+    "w. australia": "Australia/Perth",
+    "aus eastern": "Australia/Sydney",
+    "australian eastern": "Australia/Sydney",
+    "new zealand": "Pacific/Auckland",
+    "e. south america": "America/Sao_Paulo",
+    "brasilia": "America/Sao_Paulo",
+    "argentina": "America/Argentina/Buenos_Aires",
+}
+"""Zones by the names that Windows and browsers give them, without what says that they are one."""
+_TIME_OF = re.compile(
+    r"(?P<name>.+?)(?P<part>\s+(?:standard|daylight|summer))?\s+time(?:\s+\(.*\))?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A day, its time if one is written, and the time zone behind it as it is written."""
+
+    day: date
+    at: time | None = None
+    zone: str | None = None
+
+    def plain(self, zone: str | None = None) -> str:
+        """ISO 8601: a day, a time without an offset, or a moment.
+
+        A time without a zone is meant in `zone`, if that is given. Raises InvalidValueError for a
+        zone that is not known.
+        """
+        if self.at is None:
+            return self.day.isoformat()
+        local = datetime.combine(self.day, self.at)
+        if self.zone is not None:
+            offset = offset_of(self.zone, local)
+            if offset is None:
+                raise InvalidValueError("has a time zone that is not known")
+            return local.replace(tzinfo=timezone(offset)).isoformat()
+        return local.replace(tzinfo=None if zone is None else ZoneInfo(zone)).isoformat()
+
+
+Order = Callable[[str, str, str, bool], tuple[int, int, int] | None]
+"""Year, month and day of three numbers; the last argument says that dots divide them."""
+
+
+def read_written(text: str, order: Order) -> Written | None:
+    """The day or moment that a text is; None for another text.
+
+    Raises InvalidValueError for a day that no calendar has.
+    """
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    at = _time(match)
+    parts = _day(match, order)
+    if parts is None or (match["hour"] and at is None):
+        return None
+    try:
+        day = date(*parts)
+    except ValueError as error:
+        raise InvalidValueError("is not a valid date") from error
+    if at is None and match["zone"]:
+        # A day is the same in each zone; what else stands behind it makes it another text.
+        known = offset_of(match["zone"], datetime.combine(day, time()))
+        return None if known is None else Written(day)
+    return Written(day, at, match["zone"])
+
+
+def _day(found: re.Match[str], order: Order) -> tuple[int, int, int] | None:
+    if found["first"]:
+        return order(found["first"], found["second"], found["third"], found["between"] == ".")
+    month = MONTHS.get((found["month"] or found["month2"]).casefold())
+    if month is None:
+        return None
+    day, year = found["day"] or found["day2"], found["year"] or found["year2"]
+    return int(year), month, int(day)
+
+
+def _time(found: re.Match[str]) -> time | None:
+    if not found["hour"]:
+        return None
+    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    if half and not 1 <= hour <= 12:
+        return None
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    fraction = int((found["fraction"] or "").ljust(6, "0")[:6])
+    try:
+        return time(hour, int(found["minute"]), int(found["seconds"] or 0), fraction)
+    except ValueError:
+        return None
+
+
+def offset_of(zone: str, local: datetime) -> timedelta | None:
+    """The offset from UTC that a zone has at a local time; None for one that is not known."""
+    stated = _OFFSET.fullmatch(zone)
+    if stated is not None:
+        return _offset(stated)
+    label = _LABEL.fullmatch(zone)
+    if label is not None:
+        return _labelled(label, local)
+    name = zone[1:-1] if (zone[0], zone[-1]) in {("(", ")"), ("[", "]")} else zone
+    if name.casefold() in _UTC:
+        return timedelta()
+    hours = _ABBREVIATIONS.get(name.upper())
+    if hours is not None:
+        return timedelta(hours=hours)
+    if name in _zones() and "/" in name:
+        return ZoneInfo(name).utcoffset(local)
+    return _named(name, local)
+
+
+def _offset(found: re.Match[str]) -> timedelta | None:
+    minutes = 60 * int(found["hours"] or 0) + int(found["minutes"] or 0)
+    if minutes > 14 * 60 or int(found["minutes"] or 0) > 59:
+        return None
+    return timedelta(minutes=minutes if found["sign"] == "+" else -minutes)
+
+
+def _named(name: str, local: datetime) -> timedelta | None:
+    """The offset of a zone such as `Pacific Time (US & Canada)`, `W. Europe Standard Time`."""
+    found = _TIME_OF.fullmatch(name)
+    known = None if found is None else _NAMED.get(found["name"].lower())
+    return None if known is None else ZoneInfo(known).utcoffset(local)
+
+
+def _labelled(label: re.Match[str], local: datetime) -> timedelta | None:
+    """The offset of a zone that is named as in Windows: by an offset, and by some of its cities."""
+    winter = _offset(label) if label["sign"] else timedelta()
+    found = _TIME_OF.fullmatch(label["name"])
+    names = [] if found is None else [_NAMED.get(found["name"].lower())]
+    names += [_cities().get(city.strip().casefold()) for city in label["name"].split(",")]
+    for name in names:
+        if name is not None:
+            zone = ZoneInfo(name)
+            offsets = {zone.utcoffset(local.replace(month=month, day=1)) for month in (1, 7)}
+            if winter in offsets:
+                return zone.utcoffset(local)
+    return winter if label["name"].casefold() in _UTC else None
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+@cache
+def _cities() -> Mapping[str, str]:
+    """Zones by the last part of their names."""
+    return {
+        name.rpartition("/")[2].replace("_", " ").casefold(): name
+        for name in sorted(_zones(), reverse=True)
+        if "/" in name and not name.startswith(("Etc/", "posix/", "right/"))
+    }
+
 
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DecimalSeparator = Literal[".", ","]

@@ -1,11 +1,15 @@
-"""Options for reading a file as a table: what a config says, and the limits of decisions C3."""
+"""Options and limits of reading a file as a table, from its config, name or content. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from json import detect_encoding
 from pathlib import PurePath
 from typing import Any
 
+from pydantic_core import from_json
+
+from models.core.base import JsonObject
 from models.sources.tabular.rules.formats import Declared
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -85,3 +89,65 @@ class ReadOptions:
     query: str | None = None
     params: Sequence[Any] = ()
     declared: Declared = field(default_factory=Declared)
+
+
+def read_options(
+    config: JsonObject, file_format: TableFormat, charset: str | None = None
+) -> ReadOptions:
+    """The options for reading a file of this format; the config has passed its model."""
+    return ReadOptions(
+        format=file_format,
+        delimiter=config.get("delimiter", "auto"),
+        encoding=config.get("encoding"),
+        header_row=config.get("headerRow"),
+        sheet_name=config.get("sheetName"),
+        range=config.get("range"),
+        json_path=config.get("jsonPath"),
+        charset=charset,
+        declared=Declared(config.get("dateOrder"), config.get("decimalSeparator"), _words(config)),
+    )
+
+
+def _words(config: JsonObject) -> tuple[frozenset[str], frozenset[str]] | None:
+    words = config.get("booleanWords")
+    if words is None:
+        return None
+    yes, no = (frozenset(map(str.casefold, words[name])) for name in ("true", "false"))
+    return yes, no
+
+
+BEGINNING = 64 * 1024
+"""Bytes that are looked at."""
+
+_ZIP = b"PK\x03\x04"
+_COMPOUND = b"\xd0\xcf\x11\xe0"
+_OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+"""The name and the content of the first entry of such a workbook (OpenDocument, part 2, 3.3)."""
+_ENTRY = 30
+"""The offset of the name of an archive's first entry, in bytes."""
+
+
+def format_of_content(begin: bytes) -> TableFormat:
+    """The format of a file that begins so: delimited text where nothing says otherwise."""
+    if begin.startswith(_ZIP):
+        is_open = begin[_ENTRY:].startswith(_OPEN_DOCUMENT)
+        return TableFormat.ODS if is_open else TableFormat.XLSX
+    if begin.startswith(_COMPOUND):
+        return TableFormat.XLS
+    text = begin.decode(detect_encoding(begin), "ignore").lstrip("\ufeff \t\r\n")
+    if text.startswith("["):
+        return TableFormat.JSON
+    if text.startswith("{"):
+        return TableFormat.NDJSON if _is_object_by_line(text) else TableFormat.JSON
+    return TableFormat.CSV
+
+
+def _is_object_by_line(text: str) -> bool:
+    first, _, rest = text.partition("\n")
+    if not rest.lstrip().startswith("{"):
+        return False
+    try:
+        from_json(first)
+    except ValueError:
+        return False
+    return True

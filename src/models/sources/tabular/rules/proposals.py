@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from models.core.base import JsonObject
-from models.data.fields.rules.kinds import NUMERIC_KINDS, FieldKind
+from models.data.fields.rules.fields import NUMERIC_KINDS, FieldKind
 from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.columns import MAX_CHOICES, ColumnProfile
 from models.sources.tabular.rules.formats import Conventions, Declared

@@ -8,15 +8,13 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from models.core.values import InvalidValueError, storable_texts
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import NUMERIC_KINDS, OPTION_KINDS, FieldKind
+from models.data.fields.rules.fields import NUMERIC_KINDS, OPTION_KINDS, FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS
 from models.data.fields.shapes import MAX_OPTIONS
-from models.data.records.rules.write.options import MAX_OPTION_NAME, may_grow
+from models.data.records.rules.values import MAX_OPTION_NAME, may_grow
 from models.sources.tabular.rules.cells import Cell, shown_cell
-from models.sources.tabular.rules.conversion import converter
+from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, converter
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.row_conversion import ConvertedRow, MappedColumn
 
 MAX_REJECTIONS = 10_000
 """Rejections of a run that are kept; all of them are counted."""

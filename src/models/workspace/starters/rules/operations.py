@@ -1,15 +1,25 @@
-"""From a plan to the operations that build it. Pure."""
+"""From a plan to the operations that build it, what they build, and their days. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+
+from pydantic import JsonValue
 
 from models.core.base import JsonObject
 from models.core.keys import slug
-from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.views.rules.kinds import ViewKind
-from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.changes.rules import OperationKind
 from models.workspace.changes.shapes import Operation
-from models.workspace.starters.rules.plan_fields import suggested_views
-from models.workspace.starters.shapes import NodeType, PlanField, PlanNode, PlanView, StarterPlan
+from models.workspace.starters.rules.plan import suggested_views
+from models.workspace.starters.shapes import (
+    NodeType,
+    PlanField,
+    PlanNode,
+    PlanView,
+    StarterCounts,
+    StarterPlan,
+)
 
 _COLORS = ("blue", "green", "orange", "purple", "red", "teal", "yellow", "pink", "brown", "gray")
 _MOST_SHOWN = 4
@@ -191,3 +201,47 @@ _NODES: Mapping[NodeType, Callable[[PlanNode, Sequence[PlanNode]], Operation]] =
     NodeType.DASHBOARD: _dashboard,
     NodeType.FORM: _form,
 }
+
+
+def counts_of(operations: Sequence[Operation]) -> StarterCounts:
+    """The counts of what is there once all operations are done."""
+    kinds = [operation.kind for operation in operations]
+    items = [
+        operation.input.get("kind")
+        for operation in operations
+        if operation.kind is OperationKind.CREATE_ITEM
+    ]
+    databases = [
+        operation.input
+        for operation in operations
+        if operation.kind is OperationKind.CREATE_DATABASE
+    ]
+    records = [
+        operation.input
+        for operation in operations
+        if operation.kind is OperationKind.CREATE_RECORDS
+    ]
+    views = sum(max(1, len(database.get("views") or ())) for database in databases)
+    return StarterCounts(
+        database_count=len(databases),
+        record_count=sum(len(batch["records"]) for batch in records),
+        view_count=views + kinds.count(OperationKind.CREATE_VIEW),
+        page_count=items.count("page"),
+        dashboard_count=items.count("dashboard"),
+        form_count=items.count("form"),
+        automation_count=kinds.count(OperationKind.CREATE_AUTOMATION),
+    )
+
+
+_TODAY = "today"
+
+
+def dated(value: JsonValue, today: date) -> JsonValue:
+    """The value with days in the place of `{"today": 3}`, which means in three days."""
+    if isinstance(value, dict):
+        if value.keys() == {_TODAY} and isinstance(days := value[_TODAY], int):
+            return (today + timedelta(days=days)).isoformat()
+        return {key: dated(part, today) for key, part in value.items()}
+    if isinstance(value, list):
+        return [dated(part, today) for part in value]
+    return value

@@ -10,10 +10,11 @@ from models.automation.automations.rules.language.bindings import (
     BindingContext,
     BindingError,
     is_binding,
+    marked_names,
     problems,
     resolve,
+    revealed,
 )
-from models.automation.automations.rules.language.secret_marks import marked_names, revealed
 from models.automation.automations.rules.language.static_reads import references, secret_names
 
 CONTEXT = BindingContext(

@@ -16,11 +16,10 @@ from models.automation.automations.rules.graph.compiler import (
 )
 from models.automation.automations.rules.graph.kinds import JoinMode, OnError
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.language.record_paths import RECORD
+from models.automation.automations.rules.language.static_reads import RECORD
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanRetry
 from models.core.base import Id
-from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.records.shapes import RecordDetail
 
 DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))

@@ -11,7 +11,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.outputs import OUTPUTS, readable_keys
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import BindingContext
-from models.automation.waits.rules import approvals, events
+from models.automation.waits import rules
 
 APPROVAL = {"id": "ok", "kind": "approval", "config": {"role": "admin"}}
 
@@ -102,8 +102,8 @@ def test_every_kind_has_its_output() -> None:
 def test_outputs_are_as_declared() -> None:
     context = BindingContext(trigger={}, nodes={}, run={})
     given = {
-        NodeKind.APPROVAL: approvals.decided(None, []),
-        NodeKind.WAIT_EVENT: {**events.timed_out().output, "resumedBy": ""},
+        NodeKind.APPROVAL: rules.approval_output(None, []),
+        NodeKind.WAIT_EVENT: {**rules.event_timed_out().output, "resumedBy": ""},
         NodeKind.CONDITION: logic.condition({"expression": "true"}, context).output,
         NodeKind.SWITCH: logic.switch_result(None).output,
         NodeKind.JOIN: logic.join({}, context).output,

@@ -5,9 +5,7 @@ import time
 import pytest
 
 from models.automation.automations.rules.graph.kinds import CostClass, JoinMode, NodeKind, OnError
-from models.automation.automations.rules.language.visible_scopes import earlier_scopes, own_scopes
-from models.automation.automations.rules.planner.costs import costs_of
-from models.automation.automations.rules.planner.plan import Plan, PlanNode
+from models.automation.automations.rules.planner.plan import Plan, PlanNode, costs_of
 from models.automation.automations.rules.planner.planner import Planner
 from models.automation.automations.rules.planner.protocol import (
     EndLoop,
@@ -15,6 +13,8 @@ from models.automation.automations.rules.planner.protocol import (
     NodeRef,
     NodeSucceeded,
     StartNode,
+    earlier_scopes,
+    own_scopes,
 )
 from tests.models.automation.automations.rules.drawing import draw
 

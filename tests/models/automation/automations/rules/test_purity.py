@@ -6,27 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from models.automation.automations.rules.graph import kinds, loop_nesting
-from models.automation.automations.rules.planner import (
-    costs,
-    plan,
-    plan_state,
-    planner,
-    protocol,
-    scope_state,
-    topology,
-)
+from models.automation.automations.rules.graph import kinds
+from models.automation.automations.rules.planner import plan, planner, protocol
 
 MODULES = (
-    costs,
-    kinds,
-    loop_nesting,
     plan,
-    plan_state,
+    kinds,
+    plan,
+    plan,
+    planner,
     planner,
     protocol,
-    scope_state,
-    topology,
+    planner,
+    planner,
 )
 FORBIDDEN = {"time", "datetime", "random", "secrets", "uuid", "os", "asyncio", "threading"}
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.graph.record_checks import record_problems
+from models.automation.automations.rules.graph.node_checks import record_problems
 from models.core.base import Id
-from models.data.fields.rules.fields import FieldSpec, Option
-from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
 from tests.support.exploring import examples
 
 DATABASE = str(uuid.UUID(int=1))

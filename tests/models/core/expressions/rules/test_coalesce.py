@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.core.expressions.rules.coalesce import MOST_ARGUMENTS, MOST_CALLS
+from models.core.expressions.rules.cel_text import MOST_COALESCE_CALLS, MOST_COALESCED
 from models.core.expressions.rules.expressions import ExpressionError, compile_expression
 
 LONG = "trigger.a.b.c.d.e.f"
@@ -18,7 +18,7 @@ def evaluate(text: str) -> object:
     [
         ("coalesce(trigger.missing)", None),
         ("coalesce(trigger.none, 1)", 1),
-        (f"coalesce({'null, ' * (MOST_ARGUMENTS - 1)} 1)", 1),
+        (f"coalesce({'null, ' * (MOST_COALESCED - 1)} 1)", 1),
         ("coalesce(trigger.missing, 'x')", "x"),
         ("coalesce(trigger.zero, 1)", 0),
         ("coalesce(trigger.no, true)", False),
@@ -47,11 +47,14 @@ def test_the_first_value_that_is_there_and_not_null(text: str, result: object) -
     ("text", "reason"),
     [
         ("coalesce()", "line 1, column 9"),
-        (f"coalesce({'1, ' * MOST_ARGUMENTS} 1)", "line 1, column 9"),
+        (f"coalesce({'1, ' * MOST_COALESCED} 1)", "line 1, column 9"),
         ("trigger.coalesce(1, 2)", "column 17"),
         ("coalesce(trigger.none,\n unknown)", "line 2, column 2: undeclared reference"),
         ("coalesce(trigger.none, 1 + 'a')", "no matching overload"),
-        ("+".join(["coalesce(1, 2)"] * (MOST_CALLS + 1)), f"more than {MOST_CALLS} times"),
+        (
+            "+".join(["coalesce(1, 2)"] * (MOST_COALESCE_CALLS + 1)),
+            f"more than {MOST_COALESCE_CALLS} times",
+        ),
         (f"[{','.join([f'coalesce({LONG}, {LONG}, {LONG}, {LONG})'] * 20)}]", "too long ones"),
         ("coalesce(" * 12 + "1" + ", 2)" * 12, "recursion"),
     ],

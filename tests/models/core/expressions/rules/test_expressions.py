@@ -13,7 +13,7 @@ from models.core.expressions.rules.expressions import (
     compile_expression,
     saved_expression,
 )
-from runtime import bounded_processes
+from runtime.processes import bounded_processes
 
 DATA = {
     "trigger": {"n": 2, "text": "Abc", "list": [1, 2, 3], "none": None, "x y": 1.5},

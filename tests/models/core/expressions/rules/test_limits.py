@@ -5,16 +5,16 @@ import time
 
 import pytest
 
-import runtime.bounded_processes
+import runtime.processes.bounded_processes
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.expressions import compile_expression
-from runtime.bounded_processes import WouldBlockError, evaluate_bounded
+from runtime.processes.bounded_processes import WouldBlockError, evaluate_bounded
 from tests.support.attacks import DOUBLED, GROWING
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.5)
+    monkeypatch.setattr(runtime.processes.bounded_processes, "SECONDS", 0.5)
 
 
 @pytest.mark.long

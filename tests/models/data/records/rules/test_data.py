@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option, Schema
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.rules.write.data import Change, DataCheck, refuse, with_title
-from models.data.records.rules.write.options import grow_options
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, Option, Schema
+from models.data.records.rules.values import Change, DataCheck, grow_options, refuse, with_title
 from runtime.errors import Detail, ValidationError
 
 

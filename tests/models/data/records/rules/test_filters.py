@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from models.core.filters.conditions import Anchor, Empty, In, Range, Substring
-from models.core.filters.grammar import AllOf, AnyOf, Not
-from models.core.filters.operators import OPERATORS, Op
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.rules.registry import KIND_RULES
+from models.core.filters.grammar import OPERATORS, AllOf, AnyOf, Not, Op
+from models.core.filters.operands import Anchor, Empty, In, Range, Substring
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.query.filters import Leaf, read_filter
-from models.data.records.rules.query.predicates import filter_condition
+from models.data.records.rules.query.sql import filter_condition
 from runtime.errors import ValidationError
 from tests.support.cells import cells
 

@@ -8,13 +8,18 @@ from uuid import uuid4
 import pytest
 
 from models.core.values import InvalidValueError
-from models.data.fields.rules.defaults import default_text
-from models.data.fields.rules.field_keys import FieldHints, no_field
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.fields.rules.kinds import FieldKind
-from models.data.records.rules.link.written_relations import read_relations
+from models.data.fields.rules.fields import (
+    FieldHints,
+    FieldKind,
+    FieldSpec,
+    FieldSpecs,
+    Option,
+    no_field,
+)
+from models.data.fields.rules.values import default_text
+from models.data.records.rules.links import read_relations
 from models.data.records.rules.query.filters import read_filter
-from models.data.records.rules.write.data import DataCheck
+from models.data.records.rules.values import DataCheck
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
-from models.data.records.rules.write.data import Change, DataCheck
+from models.data.fields.rules.fields import STORED_KINDS, FieldKind, FieldSpec, FieldSpecs, Option
+from models.data.records.rules.values import Change, DataCheck
 
 OPTIONS = (Option(id="1", key="low", name="Low", color="gray", order=0),)
 FIELDS: FieldSpecs = {

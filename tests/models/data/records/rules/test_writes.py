@@ -9,15 +9,16 @@ import pytest
 from pydantic import ValidationError as ShapeError
 
 from models.data.record_changes.rules import MAX_KEPT, ChangeKind, changed_keys, recorded
-from models.data.records.rules.write.data import Change
-from models.data.records.rules.write.operations import read_operations, repeated
-from models.data.records.rules.write.writes import (
+from models.data.records.rules.values import Change
+from models.data.records.rules.writes import (
     Checked,
     Planned,
     StoredRecord,
     Write,
     WriteOp,
     plan_change,
+    read_operations,
+    repeated_writes,
 )
 from models.data.records.shapes import RecordBatch
 from models.data.records.tables import record
@@ -169,6 +170,6 @@ def test_operations_are_read_as_they_are_meant() -> None:
 
 def test_the_later_of_two_writes_is_the_one_too_many() -> None:
     writes = [Write(op=WriteOp.DELETE, at=f"operations.{n}.", record_id=ONE) for n in range(3)]
-    found = repeated((write, write.record_id) for write in writes)
+    found = repeated_writes((write, write.record_id) for write in writes)
     assert [problem.path for problem in found] == ["operations.1.recordId", "operations.2.recordId"]
     assert all("operations.0" in problem.message for problem in found)

@@ -1,29 +1,47 @@
-"""The compiler: from a graph to a plan, or to the list of its issues (decisions C8)."""
+"""The compiler: from a graph to a plan, or to the list of its issues."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import pydantic
 
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog, referenced_ids
+from models.automation.automations.rules.graph.catalog import (
+    Noun,
+    ReferenceCatalog,
+    referenced_ids,
+    trigger_reference_problems,
+)
 from models.automation.automations.rules.graph.configs import JoinConfig
-from models.automation.automations.rules.graph.field_checks import field_problems
-from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind, shorten
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
-from models.automation.automations.rules.graph.output_key_checks import output_key_warnings
-from models.automation.automations.rules.graph.reference_checks import trigger_reference_problems
+from models.automation.automations.rules.graph.outputs import output_key_warnings
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
 from models.automation.automations.rules.graph.structure import (
     Problem,
     entries_of,
     structure_problems,
 )
-from models.automation.automations.rules.graph.value_checks import value_problems
-from models.automation.automations.rules.language.static_reads import cel_length
+from models.automation.automations.rules.language.bindings import (
+    SECRETS_LEAVE,
+    SENDERS,
+    no_secret,
+    written,
+)
+from models.automation.automations.rules.language.static_reads import (
+    cel_length,
+    expressions_of,
+    node_references,
+    paths_of,
+    secrets_in,
+    unknown_keys,
+    unknown_keys_of,
+)
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
 from models.core.base import JsonObject, Shape
+from models.core.http_requests import GIVE_AGAIN, left_hidden
+from models.data.fields.rules.fields import FieldSpecs
 from runtime.errors import Detail
 
 __all__ = ["Compiled", "ReferenceCatalog", "ReferenceIssue", "compile_graph", "referenced_ids"]
@@ -184,3 +202,67 @@ def _plan_edge(edge: GraphEdge) -> PlanEdge:
     if outcome is EdgeOutcome.SUCCESS:
         outcome = EdgeOutcome.ALWAYS
     return PlanEdge(edge.source, edge.target, outcome, edge.case_key)
+
+
+def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
+    """Secrets that are not there or would stay here, and variables the graph does not have.
+
+    A graph that declares variables declares all it reads; one that declares none leaves them to
+    the runs, which may bring values along (decisions D3).
+    """
+    for node in graph.nodes:
+        yield from ((node.id, message) for message in _secret_problems(node, catalog))
+        for place in left_hidden(node.parameters(), written):
+            yield node.id, f"{'.'.join(map(str, place))}: {GIVE_AGAIN}"
+        if not graph.variables:
+            continue
+        read = node_references(node, "vars") or frozenset()
+        for key in sorted(read - graph.variables.keys()):
+            yield node.id, f'It reads the variable "{shorten(key)}", which the graph does not have.'
+
+
+def _secret_problems(node: GraphNode, catalog: ReferenceCatalog) -> Iterator[str]:
+    for path, name in secrets_in(node.parameters()):
+        if node.kind not in SENDERS:
+            yield f"{path}: {SECRETS_LEAVE}"
+        if name not in catalog.secrets:
+            yield f"{path}: {no_secret(name)}"
+
+
+_WRITING = (NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD)
+
+
+def field_problems(
+    graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
+) -> Iterator[Problem]:
+    """Keys that a node reads of the trigger's record, or of one that a node wrote, and never finds.
+
+    At run time such a key would read as null, or fail the node.
+    """
+    records = dict(_records(graph, trigger_config, catalog))
+    if not records:
+        return
+    for node in graph.nodes:
+        for text in expressions_of(node):
+            yield from ((node.id, message) for message in unknown_keys(text, records))
+        for path in paths_of(node):
+            yield from ((node.id, message) for message in unknown_keys_of(path, records))
+
+
+def _records(
+    graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
+) -> Iterator[tuple[tuple[str, ...], Collection[str]]]:
+    """The paths of records whose fields are known, with their fields."""
+    fields = _fields(trigger_config, catalog)
+    if fields is not None and trigger_config.get("kind") != "time_entry_completed":
+        yield ("trigger", "record"), fields
+        yield ("trigger", "before"), fields
+    for node in graph.nodes:
+        fields = _fields(node.parameters(), catalog) if node.kind in _WRITING else None
+        if fields is not None:
+            yield ("nodes", node.id, "record"), fields
+
+
+def _fields(config: JsonObject, catalog: ReferenceCatalog) -> FieldSpecs | None:
+    database_id = config.get("databaseId")
+    return catalog.databases.get(database_id.lower()) if isinstance(database_id, str) else None

@@ -1,17 +1,18 @@
-"""Checks of one node: its kind, parameters, bindings and outgoing edges (C8)."""
+"""Checks of one node: its kind, parameters, bindings, edges, records and calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pydantic
 from pydantic_core import ErrorDetails
 
-from models.automation.automations.rules.graph.call_checks import call_problems
 from models.automation.automations.rules.graph.catalog import (
     BY_ID_ONLY,
     NAMED,
     Noun,
     ReferenceCatalog,
+    missing,
 )
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
 from models.automation.automations.rules.graph.kinds import (
@@ -20,23 +21,30 @@ from models.automation.automations.rules.graph.kinds import (
     NodeKind,
     shorten,
 )
-from models.automation.automations.rules.graph.record_checks import record_problems
-from models.automation.automations.rules.graph.reference_checks import missing
 from models.automation.automations.rules.graph.shapes import GraphEdge, GraphNode
 from models.automation.automations.rules.language.bindings import (
     PLAIN_BRACES,
     braces,
+    holds_binding,
     is_binding,
     problems,
     without_literals,
 )
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.static_reads import node_references
+from models.automation.automations.rules.triggers.configs import check_payload
 from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
-from models.core.nearest import known
-from models.core.problems import MAX_PROBLEMS, an, known_keys, sentence
+from models.core.problems import MAX_PROBLEMS, an, known_keys, nearest_known, sentence
+from models.data.fields.rules.fields import TITLE_KEY, FieldSpecs, no_field
+from models.data.records.rules.links import read_relations
+from models.data.records.rules.query.filters import read_filter
+from models.data.records.rules.query.plan import read_query
+from models.data.records.rules.values import DataCheck, may_grow, meant_values, with_title
+from models.data.records.shapes import RecordQuery
+from runtime.errors import Detail, ValidationError
+from runtime.ids import parse_id
 
 STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -146,7 +154,7 @@ def _sentence(problem: ErrorDetails, model: type[Input], *, at_length: bool) -> 
         if not at_length:
             return "is not a known key"
         keys = known_keys(model, problem["loc"])
-        return f"is not a known key; {known(problem['loc'][-1], keys)}"
+        return f"is not a known key; {nearest_known(problem['loc'][-1], keys)}"
     return sentence(problem)
 
 
@@ -223,3 +231,168 @@ def _case_keys(node: GraphNode) -> frozenset[str]:
         return frozenset(case.key for case in SwitchConfig.model_validate(node.parameters()).cases)
     except pydantic.ValidationError:
         return frozenset()
+
+
+def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
+    """The problems of the input for the published version of the called automation.
+
+    Of an input with bindings only the keys are checked. The input of an automation that calls
+    itself is not checked: publishing this version changes the schema.
+    """
+    automation_id, payload = value.get("automationId"), value.get("input", {})
+    if not isinstance(automation_id, str) or automation_id.lower() == catalog.automation_id:
+        return
+    trigger = catalog.triggers.get(automation_id.lower())
+    if trigger is None or not isinstance(payload, dict) or is_binding(payload):
+        return
+    if holds_binding(payload):
+        yield from _missing_inputs(trigger.get("inputSchema"), payload)
+        return
+    try:
+        check_payload(trigger, payload)
+    except ValidationError as error:
+        for problem in error.details:
+            yield problem.path.replace("triggerPayload", "input", 1), problem.message
+
+
+def _missing_inputs(schema: object, given: JsonObject) -> Iterator[tuple[str, str]]:
+    required = schema.get("required") if isinstance(schema, dict) else None
+    for key in required if isinstance(required, list) else []:
+        if key not in given:
+            yield f"input.{key}", "is required"
+
+
+_KINDS = (
+    NodeKind.QUERY_RECORDS,
+    NodeKind.CREATE_RECORD,
+    NodeKind.UPDATE_RECORD,
+    NodeKind.DELETE_RECORD,
+)
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""Any day will do: which days a filter means does not decide whether it is valid."""
+
+
+def record_problems(
+    kind: NodeKind, value: JsonObject, catalog: ReferenceCatalog
+) -> Iterator[tuple[str, str]]:
+    """The problems of a node's parameters for any values of its bindings, as path and message.
+
+    What has the wrong shape is left to the kind's own model.
+    """
+    database_id = value.get("databaseId")
+    if kind not in _KINDS or not isinstance(database_id, str) or parse_id(database_id) is None:
+        return
+    fields = catalog.databases.get(database_id.lower())
+    if fields is None:
+        yield "databaseId", f'There is no database "{shorten(database_id)}".'
+    elif kind is NodeKind.QUERY_RECORDS:
+        query = _plain(value.get("query"))
+        for problem in (*_asked(query, fields), *_view_problems(query, catalog)):
+            yield f"query.{problem.path}", problem.message
+    else:
+        new = kind is NodeKind.CREATE_RECORD and not value.get("upsertBy")
+        for problem in (*_written(value, fields, new=new), *_linked(value, fields)):
+            yield problem.path, problem.message
+
+
+def _plain(value: object) -> JsonObject:
+    """An object whose keys are known, empty for anything else."""
+    return value if isinstance(value, dict) and not is_binding(value) else {}
+
+
+def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[Detail]:
+    check, data, title = DataCheck(fields), _plain(value.get("data")), value.get("title")
+    dynamic_keys = {
+        key for key, one in data.items() if holds_binding(one) or may_grow(fields.get(key))
+    }
+    constants = {key: one for key, one in data.items() if key not in dynamic_keys}
+    if isinstance(title, str) and TITLE_KEY not in dynamic_keys:
+        try:
+            constants = with_title(constants, title)
+        except ValidationError as error:
+            yield from error.details
+            return
+    elif title is not None:
+        dynamic_keys.add(TITLE_KEY)
+    _, problems = check.new(constants) if new else check.patch(constants)
+    upsert_by = value.get("upsertBy")
+    if upsert_by and isinstance(upsert_by, list) and not holds_binding(upsert_by):
+        problems += meant_values(fields, [str(key) for key in upsert_by], constants)[1]
+    places = {f"data.{key}" for key in dynamic_keys}
+    whole = is_binding(value.get("data"))
+    for problem in problems:
+        if not (problem.path in places or (whole and problem.path.startswith("data."))):
+            yield problem
+    for key in sorted(dynamic_keys):
+        if (reason := check.unwritable(key)) is not None:
+            yield Detail(f"data.{key}", reason)
+
+
+def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
+    relations = _plain(value.get("relations"))
+    known = {key: None if holds_binding(one) else one for key, one in relations.items()}
+    yield from read_relations(fields, known)[1]
+
+
+def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
+    view_id = query.get("viewId")
+    if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Noun.VIEW, view_id):
+        yield Detail("viewId", f'There is no view "{shorten(view_id)}".')
+
+
+def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
+    constants = {key: value for key, value in query.items() if not holds_binding(value)}
+    try:
+        read_query(RecordQuery.model_validate(constants), fields, _ANY_TIME)
+    except pydantic.ValidationError:
+        pass  # the config's model says so
+    except ValidationError as error:
+        yield from error.details
+    for part in sorted(query.keys() - constants.keys()):
+        if part == "filter":
+            yield from _tested(query[part], fields, part)
+        elif part in _NAMING:
+            yield from _named_fields(query[part], fields, part)
+
+
+_NAMING = ("fields", "sorts", "groupBy", "aggregates")
+
+
+def _named_fields(value: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    """The fields that a part of a query names beside its bindings."""
+    if isinstance(value, list):
+        for place, entry in enumerate(value):
+            yield from _named_fields(entry, fields, f"{path}.{place}")
+    elif isinstance(value, dict) and not is_binding(value):
+        yield from _named_fields(value.get("field"), fields, f"{path}.field")
+    elif isinstance(value, str) and value not in fields:
+        yield Detail(path, no_field(value, fields))
+
+
+def _tested(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    """The problems of a filter, its bound operands aside."""
+    if is_binding(tree):
+        return
+    if not (isinstance(tree, dict) and holds_binding(tree)):
+        yield from _refused(tree, fields, path)
+        return
+    key, inner = next(iter(tree.items()))
+    if len(tree) == 1 and is_binding(inner):
+        return
+    if len(tree) == 1 and key == "not":
+        yield from _tested(inner, fields, f"{path}.not")
+    elif len(tree) == 1 and key in ("and", "or") and isinstance(inner, list):
+        for place, part in enumerate(inner):
+            yield from _tested(part, fields, f"{path}.{key}.{place}")
+    elif not (is_binding(tree.get("field")) or is_binding(tree.get("op"))):
+        known = {key: None if holds_binding(value) else value for key, value in tree.items()}
+        bound = {f"{path}.{key}" for key in ("value", "timezone") if holds_binding(tree.get(key))}
+        yield from (one for one in _refused(known, fields, path) if one.path not in bound)
+
+
+def _refused(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    try:
+        read_filter(tree, fields, _ANY_TIME)
+    except ValidationError as error:
+        for problem in error.details:
+            yield Detail(f"{path}{problem.path.removeprefix('filter')}", problem.message)

@@ -1,10 +1,22 @@
-"""The output of each node kind: what its page shows, and what other nodes can read of it (C8)."""
+"""The output of each node kind, and warnings about keys read of it that it never has.
 
-from collections.abc import Mapping
+They refuse nothing: a binding of such a key gives null, and a graph may have lived with that.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.graph.kinds import NodeKind, shorten
+from models.automation.automations.rules.graph.shapes import Graph, GraphNode
+from models.automation.automations.rules.graph.structure import Problem
+from models.automation.automations.rules.language.static_reads import (
+    expressions_of,
+    filter_paths_of,
+    paths_of,
+    plain_reads,
+)
 from models.core.base import JsonObject
+from models.core.problems import nearest_known
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer"}
@@ -150,3 +162,34 @@ def readable_keys(kind: NodeKind, parameters: JsonObject) -> frozenset[str] | No
     if not isinstance(content, dict) or content.keys() == {"type", "value"}:
         return None
     return frozenset({*output.keys, *content})
+
+
+def output_key_warnings(graph: Graph) -> Iterator[Problem]:
+    """The reads of keys that no output of the other node has, each with those there are."""
+    keys = {node.id: _keys(node) for node in graph.nodes}
+    for node in graph.nodes:
+        for other, key in sorted(set(_reads(node))):
+            there = keys.get(other)
+            if there is None or key in {*there, *AFTER_FAILURE, SIMULATED}:
+                continue
+            has = nearest_known(key, there) if there else "it is empty"
+            what = f'"{shorten(key)}" of the output of the node "{shorten(other)}"'
+            yield node.id, f"It reads {what}, which never has it; {has}."
+
+
+def _keys(node: GraphNode) -> list[str] | None:
+    """The keys of a node's output in a fixed order; None when they cannot be known."""
+    keys = readable_keys(node.kind, node.parameters())
+    mocked = (node.mock.output or {}) if node.mock is not None else {}
+    return None if keys is None else sorted({*keys, *mocked})
+
+
+def _reads(node: GraphNode) -> Iterator[tuple[str, str]]:
+    """The nodes and keys of their outputs that a node reads without asking whether they are."""
+    paths = [*paths_of(node), *filter_paths_of(node)]
+    for text in expressions_of(node):
+        paths += (("nodes", *path) for path in plain_reads(text, "nodes"))
+    for path in paths:
+        match path:
+            case "nodes", other, key, *_:
+                yield other, key

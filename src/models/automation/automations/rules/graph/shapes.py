@@ -1,18 +1,227 @@
-"""The graph of an automation on the wire (interface, graph; decisions C3, C8).
+"""The graph of an automation on the wire: nodes, edges, bindings, and the types of configs.
 
 These models check shape: types, sizes, bounds, known keys. What a graph means (kinds, targets,
 cycles, expressions) is the compiler's, because a draft may be saved while that is still wrong.
 """
 
 import json
-from typing import Annotated, Any
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
+from typing_extensions import TypeAliasType
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, OnError
-from models.automation.automations.rules.language.binding_shapes import Binding, bounded_depth
-from models.core.absence import AbsentNotNull
-from models.core.base import Input, JsonObject, Label
+from models.core.base import AbsentNotNull, Input, JsonObject, Label, example
+from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.http_requests import AsTexts, HeaderName, HeaderValue
+from models.core.values import children
+
+Value = TypeVar("Value")
+
+MAX_DEPTH = 64
+
+
+def bounded_depth(value: Value) -> Value:
+    """Refuse nesting that is too deep for readers of a config."""
+    level: Iterable[object] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in children(item)]
+        if not level:
+            return value
+    raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
+
+
+class _Binding(Input):
+    def to_json(self) -> JsonObject:
+        """The binding as `bindings.resolve` reads it."""
+        return self.model_dump()
+
+
+class LiteralBinding(_Binding):
+    """The value as it stands, even if it looks like a binding."""
+
+    model_config = example({"type": "literal", "value": {"type": "node", "value": "just text"}})
+
+    type: Literal["literal"]
+    value: Annotated[Any, AfterValidator(bounded_depth)]
+
+
+class TriggerBinding(_Binding):
+    """A path into the payload of the trigger; null where the payload has nothing."""
+
+    model_config = example({"type": "trigger", "value": "record.data.price"})
+
+    type: Literal["trigger"]
+    value: str
+
+
+class NodeBinding(_Binding):
+    """A path into the output of an earlier node; it begins with the id of the node."""
+
+    model_config = example({"type": "node", "value": "fetch.body.items[0].name"})
+
+    type: Literal["node"]
+    value: str
+
+
+class ItemBinding(_Binding):
+    """A path into the item of the loop around the node; `$index` counts from 0."""
+
+    model_config = example({"type": "item", "value": "data.email"})
+
+    type: Literal["item"]
+    value: str
+
+
+class RunBinding(_Binding):
+    """A fact of the run: `id`, `startedAt`, `source`, `workspaceId` or `resumeUrl`."""
+
+    model_config = example({"type": "run", "value": "id"})
+
+    type: Literal["run"]
+    value: str
+
+
+class VariableBinding(_Binding):
+    """A path into a variable of the graph; it begins with the key of the variable."""
+
+    model_config = example({"type": "variable", "value": "limits.daily"})
+
+    type: Literal["variable"]
+    value: str
+
+
+class SecretBinding(_Binding):
+    """A secret of the workspace by its name, for nodes that send it elsewhere.
+
+    Only the kinds http_request, send_email and send_webhook take it. It is never logged and never
+    shown in inputs, outputs or errors.
+    """
+
+    model_config = example({"type": "secret", "value": "shop_api_token"})
+
+    type: Literal["secret"]
+    value: str
+
+
+class TemplateBinding(_Binding):
+    """Text in which every `{{ … }}` is a CEL expression."""
+
+    model_config = example({"type": "template", "value": "Hello {{ trigger.name }}!"})
+
+    type: Literal["template"]
+    value: str
+
+
+class ExpressionBinding(_Binding):
+    """The result of a CEL expression."""
+
+    model_config = example({"type": "expression", "value": "double(trigger.price) * 1.19"})
+
+    type: Literal["expression"]
+    value: str
+
+
+Binding = TypeAliasType(
+    "Binding",
+    Annotated[
+        LiteralBinding
+        | TriggerBinding
+        | NodeBinding
+        | ItemBinding
+        | RunBinding
+        | VariableBinding
+        | SecretBinding
+        | TemplateBinding
+        | ExpressionBinding,
+        Field(
+            discriminator="type",
+            description="Where a value comes from. In a config it may stand in place of any value.",
+        ),
+    ],
+)
+
+MAX_WAIT_SECONDS = 30 * 86_400
+"""A wait cannot outlast its run (decisions C3)."""
+
+
+def one_or_many(value: object) -> object:
+    """One text or number as the list it stands for."""
+    return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+def _iso_moment(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("is not an ISO 8601 timestamp such as 2026-01-31T09:00:00Z") from None
+    return text
+
+
+_OF_THE_HOST = frozenset(
+    {"alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed"}
+    | {"link", "refresh", "strict-transport-security", "www-authenticate"}
+)
+"""By these an answer speaks for every page of the host that gives it, not for itself: with two of
+them an author would be told which others a visitor asks for, with one asked for their password."""
+
+_OF_PROXIES = re.compile(r"x-(accel|lighttpd|litespeed|reproxy|sendfile|send-file)\b.*")
+"""By these an answer has a proxy before the platform send a file of its own, or ask elsewhere."""
+
+_NOT_TO_SET = _OF_THE_HOST | frozenset(
+    {"connection", "content-encoding", "content-length", "date", "keep-alive", "server"}
+    | {"proxy-authenticate", "proxy-connection", "set-cookie", "te", "trailer"}
+    | {"transfer-encoding", "upgrade", "x-request-id"}
+)
+
+
+def _may_be_set(name: str) -> str:
+    if name.lower() in _NOT_TO_SET or _OF_PROXIES.fullmatch(name.lower()):
+        raise ValueError("is a header that no answer may set")
+    return name
+
+
+def _can_be_sent(value: str) -> str:
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ValueError("has characters that no header can carry") from None
+    return value
+
+
+IsoMoment = Annotated[str, Field(max_length=64), AfterValidator(_iso_moment)]
+CelExpression = TypeAliasType(
+    "CelExpression",
+    Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4_000,
+            description=(
+                "An expression in CEL, the Common Expression Language, over `trigger`, `nodes`,"
+                " `item`, `index`, `run` and `vars`. Functions: "
+                + ", ".join(f"`{function.call}`" for function in FUNCTIONS)
+                + "."
+            ),
+            examples=["trigger.record.data.price > 100.0"],
+        ),
+    ],
+)
+FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
+AnswerHeaders = Annotated[
+    dict[
+        Annotated[HeaderName, AfterValidator(_may_be_set)],
+        Annotated[HeaderValue, AfterValidator(_can_be_sent)],
+    ],
+    Field(max_length=100),
+    AsTexts,
+]
+"""Headers an automation may answer with: none of the connection's or the host's, no cookies."""
+Status = Annotated[int, Field(ge=100, le=599)]
+StatusClass = Annotated[str, Field(pattern=r"^[1-5]xx$")]
 
 MAX_NODES = 200
 MAX_EDGES = 500

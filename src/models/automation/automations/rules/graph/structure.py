@@ -1,12 +1,17 @@
-"""Checks of a graph as nodes and edges: ids, entries, cycles, unreachable nodes."""
+"""Checks of a graph as nodes and edges: ids, entries, cycles, loops, outputs that are visible."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from models.automation.automations.rules.graph.kinds import shorten
-from models.automation.automations.rules.graph.loop_checks import loop_problems
-from models.automation.automations.rules.graph.loop_nesting import reached
-from models.automation.automations.rules.graph.output_read_checks import reading_problems
-from models.automation.automations.rules.graph.shapes import Graph, GraphEdge
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, is_loop, shorten
+from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
+from models.automation.automations.rules.language.static_reads import node_references
+from models.automation.automations.rules.planner.plan import (
+    ROOT,
+    enclosing,
+    following,
+    homes_of,
+    reached,
+)
 
 Problem = tuple[str, str]
 """A node id, empty for the whole graph, and a sentence."""
@@ -108,3 +113,101 @@ def _spelled(cycle: Sequence[str]) -> str:
     shown = [shorten(node_id) for node_id in cycle[:_LONGEST_CYCLE_SHOWN]]
     rest = len(cycle) - len(shown)
     return " → ".join([*shown, *([f"… {rest} more"] if rest else []), shown[0]])
+
+
+MAX_NESTING = 5
+"""Depth of nested loops (decisions C3)."""
+
+Home = Mapping[str, str]
+
+
+def loop_problems(
+    graph: Graph, edges: Sequence[GraphEdge], entries: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The problems with loops, given edges between existing nodes and no cycle."""
+    loops = [node for node in graph.nodes if is_loop(node.kind)]
+    if not loops:
+        return
+    home = homes_of((node.id for node in graph.nodes), edges)
+    for loop in loops:
+        for message in _own_problems(loop, edges, home):
+            yield loop.id, message
+    for edge in edges:
+        problem = _crossing(edge, home)
+        if problem is not None:
+            yield problem
+    for entry in entries:
+        if home.get(entry, ROOT) != ROOT:
+            yield entry, f"A run cannot begin in the body of {_named_loop(home[entry])}."
+
+
+def _own_problems(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> Iterator[str]:
+    if not any(e.source == loop.id and e.outcome == EdgeOutcome.ITEM for e in edges):
+        yield "No edge with the outcome item leads to what it repeats."
+    if len(enclosing(loop.id, home)) >= MAX_NESTING:
+        yield f"Loops can be nested {MAX_NESTING} deep."
+    collect = loop.parameters().get("collect")
+    if isinstance(collect, str) and home.get(collect) != loop.id:
+        yield f'It collects outputs of "{shorten(collect)}", which is no node of its own body.'
+    if collect is True and len(ends := _ends(loop, edges, home)) > 1:
+        named = ", ".join(map(_quoted, ends))
+        yield f"It collects outputs, but its body ends with several nodes: name one of {named}."
+
+
+def _ends(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> list[str]:
+    """The last nodes of a loop's own body."""
+    followed = {e.source for e in edges if home[e.target] == loop.id}
+    return sorted(id_ for id_, own in home.items() if own == loop.id and id_ not in followed)
+
+
+def _crossing(edge: GraphEdge, home: Home) -> tuple[str, str] | None:
+    """The problem of an edge between two scopes: only `item` leads into a body, none out."""
+    source, target = edge.source, edge.target
+    inner = source if edge.outcome == EdgeOutcome.ITEM else home[source]
+    if home[target] == inner:
+        return None
+    if edge.outcome == EdgeOutcome.ITEM and home[target] == home[source]:
+        return source, f"Its item edge leads to {_quoted(target)}, to which its other edges lead."
+    if home[target] != ROOT and home[target] not in (*enclosing(source, home), source):
+        way = f"An edge from {_quoted(source)} leads into the body of {_named_loop(home[target])}"
+        return target, f"{way} from outside; only its item edge may."
+    way = f"An edge to {_quoted(target)} leaves the body of {_named_loop(inner)}"
+    return source, f"{way}; what follows the loop follows its done edge."
+
+
+def _named_loop(loop: str) -> str:
+    return f"the loop {_quoted(loop)}"
+
+
+def _quoted(node_id: str) -> str:
+    return f'"{shorten(node_id)}"'
+
+
+def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple[str, str]]:
+    """The reads that give null in every run, for a graph without cycles.
+
+    An item outside of a loop is none: a run from a node brings it along as its `scope`.
+    """
+    home = homes_of((node.id for node in graph.nodes), edges)
+    repeats = frozenset(node.id for node in graph.nodes if node.kind == NodeKind.REPEAT)
+    steps = following(edges)
+    for node in graph.nodes:
+        read = (node_references(node) or frozenset()) & home.keys()
+        later = reached([node.id], steps) if read else {}
+        around = {*enclosing(node.id, home), node.id}
+        for read_id in sorted(read):
+            loops = enclosing(read_id, home)
+            if not around.issuperset(loops):
+                yield node.id, f"It reads {_named_node(read_id, node)}, {_hidden(loops, around)}."
+            # What a repeat has computed is seen in its next iteration.
+            elif read_id in later and repeats.isdisjoint(loops):
+                yield node.id, f"It reads {_named_node(read_id, node)}, which has not run by then."
+
+
+def _hidden(loops: Sequence[str], around: Collection[str]) -> str:
+    beyond = next(loop for loop in loops if loop not in around)
+    return f'whose outputs are seen only inside the loop "{shorten(beyond)}"'
+
+
+def _named_node(other: str, node: GraphNode) -> str:
+    return "its own output" if other == node.id else f'the node "{shorten(other)}"'

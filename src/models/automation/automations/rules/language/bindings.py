@@ -1,24 +1,31 @@
-"""Bindings: values of a node's config that come from the run (decisions C8).
+"""Bindings: values of a config that come from the run, with templates and marks of secrets.
 
 An object with exactly the keys `type` and `value`, `type` being a binding type, is a binding, at
 any depth. A literal of that shape is wrapped in a `literal` binding.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeGuard, overload
 
 from pydantic import JsonValue
 
+from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SecretMark
-from models.automation.automations.rules.language.templates import compile_template, segments
 from models.core.base import JsonObject
+from models.core.expressions.rules.cel_text import segment_end
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import compile_expression, saved_expression
+from models.core.expressions.rules.expressions import (
+    Expression,
+    compile_expression,
+    saved_expression,
+)
 from models.core.expressions.rules.json_values import MAX_DEPTH
+from models.core.http_requests import Place, as_it_is
 from models.core.problems import an
 
 __all__ = [
@@ -94,8 +101,12 @@ def is_binding(value: object) -> TypeGuard[JsonObject]:
 
 @overload
 def resolve(value: JsonObject, context: BindingContext, depth: int = 0) -> JsonObject: ...
+
+
 @overload
 def resolve(value: JsonValue, context: BindingContext, depth: int = 0) -> JsonValue: ...
+
+
 def resolve(value: JsonValue, context: BindingContext, depth: int = 0) -> JsonValue:
     """The value with every binding in it resolved. A path to nothing gives None.
 
@@ -152,8 +163,12 @@ def problems(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[st
 
 @overload
 def without_literals(value: JsonObject, depth: int = 0) -> JsonObject: ...
+
+
 @overload
 def without_literals(value: JsonValue, depth: int = 0) -> JsonValue: ...
+
+
 def without_literals(value: JsonValue, depth: int = 0) -> JsonValue:
     """The value with its `literal` bindings unwrapped; other bindings stay."""
     check_depth(depth)
@@ -228,3 +243,147 @@ def check_depth(depth: int) -> None:
     """Raises BindingError for a value that is nested too deep."""
     if depth > MAX_DEPTH:
         raise BindingError(f"The config is nested deeper than {MAX_DEPTH} levels.")
+
+
+MAX_LENGTH = 20_000
+MAX_SEGMENTS = 100
+MAX_RESULT = 1024 * 1024
+"""Characters of a rendered template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled template."""
+
+    parts: tuple[str | Expression, ...]
+
+    def reads(self, variable: str) -> frozenset[str] | None:
+        """The keys of a variable its segments can read; None when that depends on the data."""
+        names: set[str] = set()
+        for part in self.parts:
+            if not isinstance(part, str):
+                keys = part.reads(variable)
+                if keys is None:
+                    return None
+                names |= keys
+        return frozenset(names)
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """The text: strings as they are, nothing for null, JSON for any other value.
+
+        Raises ExpressionError when a segment fails, BindingError when the text grows too long.
+        """
+        pieces: list[str] = []
+        room = MAX_RESULT
+        for part in self.parts:
+            piece = part if isinstance(part, str) else _as_text(part.evaluate(variables))
+            room -= len(piece)
+            if room < 0:
+                raise BindingError(f"The text of a template has at most {MAX_RESULT} characters.")
+            pieces.append(piece)
+        return "".join(pieces)
+
+
+def segments(text: str) -> Iterator[str]:
+    """The CEL texts of a template, as far as it can be read."""
+    at = 0
+    while (opened := text.find("{{", at)) >= 0:
+        closed = segment_end(text, opened + 2)
+        if closed is None:
+            return
+        yield text[opened + 2 : closed].strip()
+        at = closed + 2
+
+
+@lru_cache(maxsize=1_024)
+def compile_template(text: str) -> Template:
+    """Read a template. Raises BindingError for an open segment, ExpressionError for bad CEL."""
+    if len(text) > MAX_LENGTH:
+        raise BindingError(f"A template has at most {MAX_LENGTH} characters.")
+    parts: list[str | Expression] = []
+    at = 0
+    while (start := text.find("{{", at)) >= 0:
+        end = segment_end(text, start + 2)
+        if end is None:
+            raise BindingError(f"The `{{{{` at character {start + 1} has no `}}}}`.")
+        if len(parts) >= 2 * MAX_SEGMENTS:
+            raise BindingError(f"A template has at most {MAX_SEGMENTS} segments.")
+        parts += [text[at:start], saved_expression(text[start + 2 : end].strip())]
+        at = end + 2
+    parts.append(text[at:])
+    return Template(tuple(part for part in parts if part != ""))
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+SENDERS = frozenset({NodeKind.HTTP_REQUEST, NodeKind.SEND_EMAIL, NodeKind.SEND_WEBHOOK})
+"""Kinds whose parameters are for somebody outside. An action's input is kept with its run, so the
+secrets an action sends are named by its own config."""
+
+SECRETS_LEAVE = "Only nodes and steps that call or write to somebody outside may use secrets."
+
+
+class SecretMark(str):
+    """The text a run shows in place of a secret.
+
+    The effect that sends it puts the value there. Data cannot forge a mark: its text alone is none.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, name: str) -> "SecretMark":
+        """The mark of the secret of that name."""
+        return cls(f"[secret {name}]")
+
+    @property
+    def name(self) -> str:
+        return self.removeprefix("[secret ").removesuffix("]")
+
+
+def no_secret(name: str) -> str:
+    """The error message for a name that no secret of the workspace has."""
+    return f'There is no secret "{shorten(name)}".'
+
+
+def marked_names(value: object) -> Iterator[str]:
+    """The names of the secrets whose marks stand in a JSON value."""
+    if isinstance(value, SecretMark):
+        yield value.name
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from marked_names(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from marked_names(item)
+
+
+def revealed(parameters: JsonObject, secrets: Mapping[str, str]) -> JsonObject:
+    """The parameters with the secrets in place of their marks."""
+    return {key: _revealed(item, secrets) for key, item in parameters.items()}
+
+
+def _revealed(value: JsonValue, secrets: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, SecretMark):
+        return secrets[value.name]
+    if isinstance(value, dict):
+        return {key: _revealed(item, secrets) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_revealed(item, secrets) for item in value]
+    return value
+
+
+_WRITTEN_OUT = frozenset({BindingType.LITERAL, BindingType.TEMPLATE, BindingType.EXPRESSION})
+"""Bindings whose text may hold the credential itself."""
+
+
+def written(value: object) -> Iterator[tuple[Place, object]]:
+    """The parts that are written out in a value that may be a binding."""
+    if not is_binding(value):
+        yield from as_it_is(value)
+    elif value["type"] in _WRITTEN_OUT and value["value"] is not None:
+        yield ("value",), value["value"]

@@ -1,26 +1,43 @@
-"""Filters whose leaves are paths into variables, such as `nodes.q.records[0].data.price` (C8).
+"""Filters of nodes, over paths into variables, and of triggers, as CEL text or a tree.
 
 Days begin in the time zone of the leaf, by default UTC.
+
+Both speak of the parts of the payload by their names: `record`, `before`, `changedKeys`, `actor`,
+or of all of it as `trigger`. A leaf of a filter tree names a field of the record by its key, and
+then means what it means in a query; or it is a path into the parts of the payload, or into the
+value of a field, and is judged by the JSON value it finds.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.bindings import is_binding
 from models.automation.automations.rules.language.paths import Path, compile_path
+from models.automation.automations.rules.language.static_reads import never_there
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import VARIABLES
-from models.core.filters import json_values
-from models.core.filters.grammar import Filter, FilterError, RawLeaf, positive_leaf, read_tree
-from models.core.filters.memory import holds
-from models.core.filters.operators import Op
-from models.core.schedules.timezones import is_timezone
+from models.core.expressions.rules.expressions import VARIABLES, Reads
+from models.core.expressions.rules.programs import Program, Type, environment
+from models.core.filters import evaluation
+from models.core.filters.evaluation import holds
+from models.core.filters.grammar import (
+    AllOf,
+    Filter,
+    FilterError,
+    Op,
+    RawLeaf,
+    positive_leaf,
+    read_tree,
+)
+from models.core.schedules.timetables import is_timezone
 from models.core.values import InvalidValueError
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.records.rules.query.filters import FieldLeaves, Leaf, has_form, leaf_holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +56,7 @@ class PathLeaf:
         """
         found = self.path.get(variables)
         try:
-            return json_values.passes(self.op, found, self.operand, now, self.zone)
+            return evaluation.passes(self.op, found, self.operand, now, self.zone)
         except InvalidValueError as error:
             raise BindingError(f'The value of "{self.op}" {error}.') from None
 
@@ -105,6 +122,145 @@ def check_path_operand(raw: RawLeaf, path: str) -> None:
     if is_binding(operand):
         return
     try:
-        json_values.check_operand(Op(raw["op"]), operand)
+        evaluation.check_operand(Op(raw["op"]), operand)
     except InvalidValueError as error:
         raise FilterError((f"{path}.value", f'The value of "{raw["op"]}" {error}.')) from None
+
+
+CHANGE = ("record", "before", "changedKeys", "actor", "trigger")
+"""The variables that the filter of a change may read."""
+STATE = ("record",)
+"""The variable that the filter of a state may read, for it is asked before and after a change."""
+
+_VALUES = ("system", "computed", "relations", "data")
+"""The parts of a record that hold the values of its fields."""
+
+_ENVIRONMENTS: dict[tuple[str, ...], Any] = {
+    given: environment(dict.fromkeys(given, Type.ANY)) for given in (CHANGE, STATE)
+}
+
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+_Leaf = Leaf | PathLeaf
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The facts a filter is asked with: the fields of the database, and the time."""
+
+    fields: FieldSpecs
+    now: datetime
+
+
+def filter_is_wrong(predicate: object, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Reasons why a filter cannot be evaluated, as far as it tells without data: path, sentence."""
+    if isinstance(predicate, str):
+        try:
+            program, _ = _program(predicate, variables)
+            program.require_value()
+            if program.type not in {"BOOL", "DYN"}:
+                yield "filter", "The expression must give true or false."
+        except BindingError as error:
+            yield "filter", error.message
+    elif predicate is not None:
+        yield from _tree_problems(predicate, _Leaves(variables, None, _ANY_TIME, checked=True))
+
+
+def field_problems(
+    predicate: object, variables: tuple[str, ...], fields: FieldSpecs
+) -> Iterator[tuple[str, str]]:
+    """The problems of the fields a filter names, given those there are: path, sentence."""
+    if isinstance(predicate, str):
+        yield from (("filter", message) for message in never_there(predicate, variables, fields))
+    elif predicate is not None and not any(filter_is_wrong(predicate, variables)):
+        yield from _tree_problems(predicate, _Leaves(variables, fields, _ANY_TIME, checked=True))
+
+
+def _tree_problems(given: object, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
+    try:
+        read_tree(given, leaves.read)
+    except FilterError as error:
+        yield from error.problems
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """Reads each leaf by what it names: a field of the record, or a path.
+
+    Without the fields, what does not begin with a variable may name one. `checked` looks at the
+    operands of paths, too.
+    """
+
+    variables: tuple[str, ...]
+    fields: FieldSpecs | None
+    now: datetime
+    checked: bool = False
+
+    def read(self, raw: RawLeaf, path: str) -> Filter[_Leaf]:
+        name, first = raw["field"], _first_name(raw["field"])
+        if first not in self.variables:
+            if self.fields is None:
+                return _UNKNOWN
+            if first not in self.fields or name in self.fields:
+                return FieldLeaves(self.fields, self.now).read(raw, path)
+        leaf = read_path_leaf(raw, path)
+        if self.checked:
+            check_path_operand(raw, path)
+        return leaf
+
+
+_UNKNOWN: AllOf[_Leaf] = AllOf(())
+"""Stands for the leaf of a field whose database is not at hand."""
+
+
+def _first_name(name: object) -> str | None:
+    """The first name of a path; None for what is no path."""
+    try:
+        return compile_path(name).split()[0] if isinstance(name, str) else None
+    except BindingError:
+        return None
+
+
+def passes(
+    predicate: object, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
+) -> bool:
+    """True when a payload satisfies a filter; without one everything does.
+
+    Raises BindingError for every error of the evaluation, an exceeded budget included.
+    """
+    if predicate is None:
+        return True
+    values = {name: payload if name == "trigger" else payload.get(name) for name in variables}
+    if not isinstance(predicate, str):
+        return _tree_passes(predicate, _Leaves(variables, context.fields, context.now), values)
+    program, reads = _program(predicate, variables)
+    result = program.run(reads.take(values))
+    if not isinstance(result, bool):
+        raise BindingError("The filter must give true or false.")
+    return result
+
+
+def _tree_passes(given: object, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
+    record = known["record"]
+    values = {key: value for part in _VALUES for key, value in record[part].items()}
+    variables = {**values, **known}
+
+    def passes_leaf(leaf: object) -> bool:
+        if isinstance(leaf, PathLeaf):
+            return leaf.holds(variables, leaves.now)
+        assert isinstance(leaf, Leaf), "a leaf names a field or a path"
+        stored = values.get(leaf.field.key)
+        if not has_form(leaf.field, stored):
+            raise BindingError("A value of the record is not of its field's kind.")
+        return leaf_holds(leaf, stored)
+
+    try:
+        tree = read_tree(given, leaves.read)
+    except FilterError as error:
+        raise BindingError(str(error)) from None
+    return holds(tree, passes_leaf)
+
+
+@lru_cache(maxsize=1_024)
+def _program(text: str, variables: tuple[str, ...]) -> tuple[Program, Reads]:
+    return Program(_ENVIRONMENTS[variables], text), Reads(text, variables)

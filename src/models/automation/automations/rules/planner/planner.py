@@ -1,16 +1,31 @@
-"""The next nodes of a run: a pure machine, state x event -> commands (decisions C8).
+"""The next nodes of a run: a pure machine, state x event -> commands.
+
+Standard library only.
+
+Standard library only; every sequence is sorted, so that equal plans give equal orders.
 
 Dead-path elimination: a node runs once per scope when all its incoming edges are resolved and at
 least one was taken; when none was, it is skipped. The workflow carries the commands out and feeds
 the endings back. No clock, no randomness, no set is iterated: equal events give equal commands.
 Standard library only.
+
+The workflow holds a plan state, and so does the worker that executes a batch of quick nodes. Fed
+the same events in the same order, the two are equal. Standard library only.
 """
 
 from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
 
-from models.automation.automations.rules.graph.kinds import JoinMode, OnError
-from models.automation.automations.rules.graph.loop_nesting import reached
-from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, OnError
+from models.automation.automations.rules.planner.plan import (
+    ROOT,
+    Plan,
+    PlanEdge,
+    PlanNode,
+    homes_of,
+    reached,
+)
 from models.automation.automations.rules.planner.protocol import (
     CancelNode,
     Command,
@@ -27,16 +42,133 @@ from models.automation.automations.rules.planner.protocol import (
     SkipNode,
     StartNode,
 )
-from models.automation.automations.rules.planner.scope_state import (
-    FAILED,
-    PASSED,
-    SKIPPED,
-    Ending,
-    EndStatus,
-    LoopState,
-    ScopeState,
-)
-from models.automation.automations.rules.planner.topology import ROOT, Topology, topology_of
+
+__all__ = ["ROOT", "Topology", "topology_of"]
+
+
+class EndStatus(Enum):
+    SUCCEEDED = 0
+    FAILED = 1
+    SKIPPED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a node, as far as edges ask for it."""
+
+    status: EndStatus
+    outcome: str = EdgeOutcome.ALWAYS
+    case_key: str | None = None
+
+    def takes(self, edge: PlanEdge) -> bool:
+        """True when an edge is taken: `always` on success only, `finally` never after a skip.
+
+        A node that timed out takes neither `always` nor `success`.
+        """
+        outcome = edge.outcome
+        if self.status is EndStatus.SUCCEEDED:
+            if outcome in _TAKEN_ON_SUCCESS:
+                return self.outcome != EdgeOutcome.TIMEOUT or outcome == EdgeOutcome.FINALLY
+            return outcome == self.outcome and (
+                outcome is not EdgeOutcome.CASE or edge.case_key == self.case_key
+            )
+        return self.status is EndStatus.FAILED and outcome in _TAKEN_ON_FAILURE
+
+
+_TAKEN_ON_SUCCESS = (EdgeOutcome.ALWAYS, EdgeOutcome.SUCCESS, EdgeOutcome.FINALLY)
+_TAKEN_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
+PASSED = Ending(EndStatus.SUCCEEDED, EdgeOutcome.DONE)
+"""A disabled node; if it is a loop, it is done."""
+FAILED = Ending(EndStatus.FAILED)
+SKIPPED = Ending(EndStatus.SKIPPED)
+
+
+@dataclass(slots=True)
+class ScopeState:
+    """The nodes of the root or of one iteration, and how far each has come."""
+
+    key: str
+    unresolved: int
+    loop: "LoopState | None" = None
+    arrivals: dict[str, list[int]] = field(default_factory=dict)
+    """Per node: incoming edges still open, incoming edges taken."""
+    decided: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class LoopState:
+    """A loop node whose iterations run."""
+
+    ref: NodeRef
+    scope: ScopeState
+    parallelism: int
+    stop_on_error: bool
+    opened: int
+    count: int = 0
+    more: bool = False
+    open: int = 0
+    asked: bool = False
+    """True while the decision on the next iteration is pending."""
+    closing: bool = False
+    """Its iterations are over; its own ending is not reported yet."""
+    failed: NodeRef | None = None
+
+    @property
+    def ended(self) -> int:
+        """The number of iterations that are over."""
+        return self.opened - self.open
+
+
+_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A plan, indexed. `home` is the innermost loop whose body holds the node (decisions C8)."""
+
+    nodes: dict[str, PlanNode]
+    ways_out: dict[str, tuple[PlanEdge, ...]]
+    """Edges inside one scope, the ones an ending of the node resolves."""
+    bodies: dict[str, tuple[str, ...]]
+    """The nodes at home in each loop, and in `ROOT`."""
+    arrivals: dict[str, int]
+    """Incoming edges from the same scope."""
+    starts: dict[str, tuple[str, ...]]
+    """Nodes that begin with the scope: the plan's entries, or the targets of `item`."""
+
+    def handles_failure(self, node_id: str) -> bool:
+        """True when an edge leads on from the node's failure, so that it fails nothing else."""
+        return any(edge.outcome in _ON_FAILURE for edge in self.ways_out[node_id])
+
+
+def topology_of(plan: Plan) -> Topology:
+    """Index a plan. Edges that cross a scope, other than `item`, are no ways (C8: no escape)."""
+    nodes = {node.id: node for node in sorted(plan.nodes, key=lambda node: node.id)}
+    edges = sorted(plan.edges, key=_edge_order)
+    home = homes_of(nodes, edges)
+    ways_out: dict[str, list[PlanEdge]] = {node_id: [] for node_id in nodes}
+    starts: dict[str, list[str]] = {ROOT: sorted(set(plan.entries))}
+    arrivals = dict.fromkeys(nodes, 0)
+    for edge in edges:
+        if edge.outcome is EdgeOutcome.ITEM and home[edge.target] == edge.source:
+            starts.setdefault(edge.source, []).append(edge.target)
+        elif home[edge.source] == home[edge.target]:
+            ways_out[edge.source].append(edge)
+            arrivals[edge.target] += 1
+    bodies: dict[str, list[str]] = {ROOT: []}
+    for node_id in nodes:
+        bodies.setdefault(home[node_id], []).append(node_id)
+    return Topology(
+        nodes,
+        {node_id: tuple(ways) for node_id, ways in ways_out.items()},
+        {loop: tuple(body) for loop, body in bodies.items()},
+        arrivals,
+        {loop: tuple(dict.fromkeys(first)) for loop, first in starts.items()},
+    )
+
+
+def _edge_order(edge: PlanEdge) -> tuple[str, str, str, str]:
+    return edge.source, edge.target, edge.outcome.value, edge.case_key or ""
 
 
 class Planner:
@@ -291,3 +423,50 @@ class Planner:
         del self._active[ref]
         self._loops.pop(ref, None)
         self._commands.append(CancelNode(ref))
+
+
+class PlanState:
+    """The progress of a run. `applied` counts its events, so that two states can be compared.
+
+    Nodes that were skipped are kept for the root alone. In an iteration they are the nodes of the
+    body that have no row once it has ended, so that memory does not grow with iterations.
+    """
+
+    __slots__ = ("_planner", "applied", "asking", "ending", "skipped")
+
+    def __init__(self, plan: Plan, scope_key: str = "") -> None:
+        self._planner = Planner(plan, scope_key)
+        self.applied = 0
+        self.skipped: list[NodeRef] = []
+        self.asking: dict[NodeRef, NextIteration | EndLoop] = {}
+        """The loops that wait for the decision on an iteration, or for their own end."""
+        self.ending: EndRun | None = None
+        self._note(self._planner.begin())
+
+    @property
+    def active(self) -> tuple[NodeRef, ...]:
+        """Nodes that may run or are running, sorted."""
+        return self._planner.active
+
+    def iterations(self, ref: NodeRef) -> LoopState | None:
+        """The progress of a loop; None unless its iterations are part of this plan state."""
+        return self._planner.iterations(ref)
+
+    def apply(self, event: Event) -> None:
+        """A node has ended, or a loop knows more of its iterations."""
+        self.applied += 1
+        if not isinstance(event, RunCancelled):
+            self.asking.pop(event.ref, None)
+        self._note(self._planner.apply(event))
+
+    def _note(self, commands: tuple[Command, ...]) -> None:
+        for command in commands:
+            match command:
+                case SkipNode(ref) if not ref.scope_key:
+                    self.skipped.append(ref)
+                case CancelNode(ref):
+                    self.asking.pop(ref, None)
+                case NextIteration() | EndLoop():
+                    self.asking[command.ref] = command
+                case EndRun():
+                    self.ending = command

@@ -1,37 +1,38 @@
-"""Reading trigger configs, and what keeps an automation from being published with one."""
+"""Reading trigger configs and checking them, and payloads against an input schema.
+
+Nothing is fetched for a `$ref`, and patterns run on an engine without backtracking.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NoReturn
 
+import jsonschema_rs
 import pydantic
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
-from models.automation.automations.rules.attributes import attribute_problems
-from models.automation.automations.rules.triggers.filters import CHANGE, STATE, filter_is_wrong
+from models.automation.automations.rules.attributes import attribute_problems, early_problem
+from models.automation.automations.rules.graph.kinds import shorten
+from models.automation.automations.rules.language.filters import CHANGE, STATE, filter_is_wrong
 from models.automation.automations.rules.triggers.kinds import (
     AutomationCalledTrigger,
     FormSubmittedTrigger,
     ManualTrigger,
+    RecordDateReachedTrigger,
+    RecordMatchesTrigger,
+    RecordTrigger,
     ScheduleTrigger,
     TriggerConfig,
     TriggerKind,
     WebhookTrigger,
 )
-from models.automation.automations.rules.triggers.payload_expressions import early_problem
-from models.automation.automations.rules.triggers.payloads import schema_problem
-from models.automation.automations.rules.triggers.records import (
-    RecordDateReachedTrigger,
-    RecordMatchesTrigger,
-    RecordTrigger,
-)
 from models.automation.automations.rules.triggers.webhooks import webhook_problems
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron
-from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable
-from models.core.schedules.timezones import is_timezone
-from runtime.errors import Detail
+from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable, is_timezone
+from runtime.errors import Detail, ValidationError
 
 Problem = tuple[str, str]
 """A place in a trigger config, empty for the whole, and a sentence."""
@@ -142,3 +143,50 @@ def _bound_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
 def _timezone_problem(name: str) -> Iterator[Problem]:
     if not is_timezone(name):
         yield "timezone", f'"{name}" is not an IANA time zone such as Europe/Berlin.'
+
+
+MAX_DETAILS = 20
+_LONGEST_REASON = 300
+"""The library quotes what it refuses, however long that is."""
+
+
+def schema_problem(schema: JsonObject) -> str | None:
+    """The reason why a schema cannot be used, or None."""
+    try:
+        _validator(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        return f"It is not a usable JSON Schema: {_reason(error)}"
+    return None
+
+
+def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
+    """Raises ValidationError at `triggerPayload.…` when the trigger's schema refuses it."""
+    schema = trigger_config.get("inputSchema")
+    if schema is None:
+        return
+    details = []
+    for error in _validator(schema).iter_errors(payload):
+        path = ".".join(["triggerPayload", *(str(part) for part in error.instance_path)])
+        details.append(Detail(path, shorten(error.message, _LONGEST_REASON)))
+        if len(details) == MAX_DETAILS:
+            break
+    if details:
+        raise ValidationError(
+            f"The payload does not fit the automation's input schema: {details[0].message}",
+            details,
+        )
+
+
+def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(
+        schema, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+    )
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is outside the schema, and nothing is fetched")
+
+
+def _reason(error: Exception) -> str:
+    message = getattr(error, "message", None) or str(error)
+    return shorten(str(message).splitlines()[0], _LONGEST_REASON)

@@ -1,26 +1,44 @@
-"""Trigger kinds and the config of each (decisions C7)."""
+"""Trigger kinds, the config of each, and what they subscribe to."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from models.automation.automations.rules.graph.configs.types import FieldKey, IsoMoment
-from models.automation.automations.rules.graph.shapes import Json, Reference
-from models.automation.automations.rules.triggers.base import Seconds, Trigger
-from models.automation.automations.rules.triggers.records import (
-    RecordDateReachedTrigger,
-    RecordMatchesTrigger,
-    RecordTrigger,
+from models.automation.automations.rules.attributes import BoundAttributes
+from models.automation.automations.rules.graph.shapes import (
+    CelExpression,
+    FieldKey,
+    IsoMoment,
+    Json,
+    Reference,
 )
-from models.automation.automations.rules.triggers.webhooks import Webhook
-from models.core.base import EXAMPLE_ID, example
+from models.automation.automations.rules.triggers.webhooks import TriggerFilter, Webhook
+from models.core.base import EXAMPLE_ID, AbsentNotNull, Id, Input, JsonObject, example
 from models.core.schedules.cron import parse_cron
-from models.core.schedules.desired import CATCHUP_SECONDS, Overlap
-from models.core.schedules.timetables import Timetable
+from models.core.schedules.timetables import CATCHUP_SECONDS, Overlap, Timetable
+from models.messages.events.rules import RECORD_SUBSCRIPTIONS, EventKind
+from runtime.ids import parse_id
+
+Seconds = Annotated[int, Field(ge=0, le=31 * 86_400)]
+
+
+class Concurrency(Input, AbsentNotNull):
+    """The limit of runs of one automation, or of one key, that go at a time."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)]
+    key_expression: CelExpression | None = None
+    policy: Literal["queue", "skip", "cancel_oldest"] = "queue"
+
+
+class Trigger(Input, AbsentNotNull):
+    """The keys that every kind of trigger has."""
+
+    concurrency: Concurrency | None = None
+    attributes: BoundAttributes | None = None
 
 
 class TriggerKind(StrEnum):
@@ -199,6 +217,73 @@ class TimeEntryCompletedTrigger(Trigger):
     database_id: Reference | None = None
 
 
+Keys = Annotated[list[FieldKey], Field(max_length=500)]
+
+
+class RecordTrigger(Trigger):
+    """Started when a record of the database is created, updated or deleted.
+
+    The payload is `{record, before, changedKeys, actor}`. `fieldKeys`, for record_updated, are the
+    fields whose changes count. Changes of one record are merged until it has been quiet for
+    `debounceSeconds`. Imports and refreshes count with `includeSystemChanges`.
+    """
+
+    model_config = example(
+        {
+            "kind": "record_updated",
+            "databaseId": EXAMPLE_ID,
+            "fieldKeys": ["status"],
+            "filter": {"field": "record.data.status", "op": "eq", "value": "done"},
+        }
+    )
+
+    kind: Literal["record_created", "record_updated", "record_deleted"]
+    database_id: Reference | None = None
+    field_keys: Keys | None = None
+    filter: TriggerFilter | None = None
+    debounce_seconds: Seconds = 0
+    include_system_changes: bool = False
+
+
+class RecordMatchesTrigger(Trigger):
+    """Started when a record begins to satisfy the filter; the payload is `{record, before}`."""
+
+    model_config = example(
+        {
+            "kind": "record_matches",
+            "databaseId": EXAMPLE_ID,
+            "filter": {"field": "record.data.stock", "op": "lt", "value": 5},
+        }
+    )
+
+    kind: Literal["record_matches"]
+    database_id: Reference | None = None
+    filter: TriggerFilter | None = None
+
+
+class RecordDateReachedTrigger(Trigger):
+    """Started so many minutes after (or, below zero, before) the date in a field of a record.
+
+    The payload is `{record, dueAt}`.
+    """
+
+    model_config = example(
+        {
+            "kind": "record_date_reached",
+            "databaseId": EXAMPLE_ID,
+            "fieldKey": "due",
+            "offsetMinutes": -1440,
+            "timezone": "Europe/Berlin",
+        }
+    )
+
+    kind: Literal["record_date_reached"]
+    database_id: Reference | None = None
+    field_key: FieldKey | None = None
+    offset_minutes: Annotated[int, Field(ge=-527_040, le=527_040)] = 0
+    timezone: Annotated[str, Field(max_length=64)] = "UTC"
+
+
 TriggerConfig = TypeAliasType(
     "TriggerConfig",
     Annotated[
@@ -217,3 +302,39 @@ TriggerConfig = TypeAliasType(
         Field(discriminator="kind", description="What starts an automation, by its kind."),
     ],
 )
+
+RECORD_TRIGGERS = tuple(TriggerKind(kind) for kind in RECORD_SUBSCRIPTIONS)
+"""The triggers that subscribe to changes of records."""
+
+EVENT_TRIGGERS = frozenset(
+    {
+        *RECORD_TRIGGERS,
+        *(TriggerKind(kind) for kind in EventKind if kind is not EventKind.RECORD_CHANGED),
+    }
+)
+"""The triggers that subscribe to events."""
+
+_SUBJECTS = ("databaseId", "formItemId", "dataSourceId")
+
+
+def subscribes(trigger_config: JsonObject) -> bool:
+    """True when a trigger subscribes to events at all."""
+    return trigger_config["kind"] in EVENT_TRIGGERS
+
+
+def subject_of(trigger_config: JsonObject) -> Id | None:
+    """The id of what a trigger subscribes to; None when it matches events of any subject."""
+    if trigger_config["kind"] == TriggerKind.TIME_ENTRY_COMPLETED:
+        return None
+    named: Any = next((trigger_config[key] for key in _SUBJECTS if key in trigger_config), None)
+    return None if named is None else parse_id(named)
+
+
+def includes_system_changes(trigger_config: JsonObject) -> bool:
+    """True when a trigger also answers changes by the platform itself: imports, refreshes.
+
+    A trigger on dates always does.
+    """
+    if trigger_config["kind"] == TriggerKind.RECORD_DATE_REACHED:
+        return True
+    return bool(trigger_config.get("includeSystemChanges"))

@@ -9,18 +9,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.automation.automations.rules.graph.configs.types import CelExpression
-from models.automation.automations.rules.graph.shapes import Json
+from models.automation.automations.rules.attributes import READABLE, early_problem
+from models.automation.automations.rules.graph.shapes import CelExpression, Json
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.triggers.payload_expressions import READABLE, early_problem
 from models.automation.secrets.rules import SecretName
-from models.core.absence import AbsentNotNull
-from models.core.base import Input
-from models.core.documented import documented_as
+from models.core.base import AbsentNotNull, Input
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
-from models.core.http_inputs import HeaderName
+from models.core.http_requests import HeaderName
+from models.core.openapi import documented_as
 
 MAX_WAIT_SECONDS = 30
 """The longest a call waits for the answer of its run (decisions C7)."""

@@ -1,22 +1,35 @@
-"""Filters whose leaves name fields: an operator of the field's kind, an operand of its type."""
+"""Filters whose leaves name fields: operands read by kind, evaluated on values at hand."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeAlias
+from decimal import Decimal
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
-from models.core.filters.conditions import Condition
-from models.core.filters.grammar import Filter, FilterError, RawLeaf, positive_leaf, read_tree
-from models.core.filters.operands import read_condition
-from models.core.filters.operators import OPERATORS, Op
+from models.core.filters import evaluation
+from models.core.filters.evaluation import meets
+from models.core.filters.grammar import (
+    LISTS,
+    OPERATORS,
+    Filter,
+    FilterError,
+    Op,
+    RawLeaf,
+    ValueForm,
+    positive_leaf,
+    read_tree,
+)
+from models.core.filters.operands import Condition, In, Range, Scalar, read_condition
 from models.core.problems import an
-from models.core.values import InvalidValueError
-from models.data.fields.rules.field_keys import no_field
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
-from models.data.fields.rules.registry import value_form
-from models.data.fields.rules.settings_shapes import zone
-from models.data.records.rules.query.operands import operand_reader
+from models.core.values import InvalidValueError, number, stored_moment, text
+from models.data.fields.rules import values
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, no_field
+from models.data.fields.rules.settings import zone
+from models.data.fields.rules.values import value_form
 from runtime.errors import Detail, ValidationError
+from runtime.ids import parse_id
 
 MAX_OPERANDS = 500
 
@@ -92,3 +105,121 @@ def _operator(name: object, field: FieldSpec, path: str) -> Op:
     if isinstance(name, str) and name in usable:
         return Op(name)
     raise FilterError((path, f"must be an operator of {an(field.kind)} field: {', '.join(usable)}"))
+
+
+Reader = Callable[[Any], Any]
+
+
+def operand_reader(field: FieldSpec) -> Reader:
+    """Reads one value, or one element of a list, of a field's type.
+
+    The reader raises `InvalidValueError`.
+    """
+    match value_form(field):
+        case ValueForm.NUMBER:
+            return _number
+        case ValueForm.BOOLEAN:
+            return lambda value: values.check_checkbox(field, value)
+        case ValueForm.TIME:
+            return lambda value: values.check_time(field, value)
+        case ValueForm.OPTION | ValueForm.OPTIONS:
+            return lambda value: _option(field, value)
+        case ValueForm.USER | ValueForm.USERS:
+            return values.user
+        case ValueForm.FILES:
+            return lambda value: _id(value, "file")
+        case ValueForm.RECORDS:
+            return lambda value: _id(value, "record")
+        case ValueForm.VALUES:
+            return _scalar
+        case _:
+            return text
+
+
+def _number(value: object) -> Decimal:
+    return Decimal(repr(number(value)))
+
+
+def _option(field: FieldSpec, value: object) -> str:
+    """A key that exists, or any text where records may bring options that do not exist yet."""
+    if field.settings.get("allowCreate"):
+        return field.option_key(text(value)) or text(value)
+    return values.check_option(field, value)
+
+
+def _id(value: object, noun: str) -> str:
+    checked = parse_id(value) if isinstance(value, str) else None
+    if checked is None:
+        raise InvalidValueError(f"must be the id of {an(noun)}")
+    return str(checked)
+
+
+def _scalar(value: object) -> str | bool | int | float:
+    """Anything that a looked-up list can hold: text, a number, true or false."""
+    if isinstance(value, bool):
+        return value
+    return number(value) if isinstance(value, int | float) else text(value)
+
+
+_PATTERNS = {
+    ValueForm.DAY: re.compile(r"....-..-..", re.DOTALL),
+    ValueForm.MOMENT: re.compile(r"....-..-..T..:..:..\....Z", re.DOTALL),
+    ValueForm.TIME: re.compile(r"..:...*", re.DOTALL),
+}
+"""Text of a fixed width, whose order as text is that of what it stands for."""
+
+
+def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
+    """True when stored values by field key satisfy a filter; an absent value is empty."""
+    return evaluation.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
+
+
+def leaf_holds(leaf: Leaf, stored_value: object) -> bool:
+    """True when a stored value meets a condition of its field; a value of another form is empty."""
+    form = value_form(leaf.field)
+    value = _typed(form, stored_value)
+    if value is None and form is ValueForm.RECORDS:
+        value = []
+    elif value is None and form is ValueForm.BOOLEAN and isinstance(leaf.condition, In):
+        value = False
+    return meets(_bound(form, leaf.condition), value)
+
+
+def has_form(field: FieldSpec, stored_value: object) -> bool:
+    """True when a stored value has the form of its field; an absent value has every form."""
+    return stored_value is None or _typed(value_form(field), stored_value) is not None
+
+
+def _typed(form: ValueForm, stored_value: object) -> object:
+    """The value as conditions are compared with it; None where it has another form."""
+    if form is ValueForm.OPAQUE:
+        return stored_value
+    if form is ValueForm.BOOLEAN:
+        return stored_value if isinstance(stored_value, bool) else None
+    if form is ValueForm.NUMBER:
+        is_number = isinstance(stored_value, int | float) and not isinstance(stored_value, bool)
+        return Decimal(repr(stored_value)) if is_number else None
+    if form in LISTS:
+        return stored_value if isinstance(stored_value, list) else None
+    if not isinstance(stored_value, str):
+        return None
+    pattern = _PATTERNS.get(form)
+    return stored_value if pattern is None or pattern.fullmatch(stored_value) else None
+
+
+def _bound(form: ValueForm, condition: Condition) -> Condition:
+    """The condition with its moments in the form in which records store them."""
+    if form is not ValueForm.MOMENT:
+        return condition
+    match condition:
+        case In(values):
+            return In(
+                tuple(stored_moment(value) for value in values if isinstance(value, datetime))
+            )
+        case Range(low, high):
+            return replace(condition, low=_moment(low), high=_moment(high))
+    return condition
+
+
+def _moment(value: Scalar | None) -> Scalar | None:
+    return stored_moment(value) if isinstance(value, datetime) else value

@@ -1,1 +1,0 @@
-"""Calls to providers where users signed in: tokens for codes, new ones, their end."""

@@ -1,1 +1,0 @@
-"""Pushes: one adapter for each provider that carries them."""

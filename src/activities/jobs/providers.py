@@ -1,0 +1,291 @@
+"""Jobs that ask a provider: what somebody waits for, forms, codes and tokens."""
+
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import NoReturn, TypeVar
+
+from pydantic_core import to_json
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from typing_extensions import override
+
+from activities.authorizations import NotAcceptedError, TokenEndpoints, UnansweredError
+from activities.jobs.transactions import Chunks, ask_outside
+from activities.providers.adapter import (
+    MAX_READ_BYTES,
+    Listing,
+    ProblemKind,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+)
+from activities.providers.calls import CALL_SECONDS, OpenConnection, Providers, in_time, refusal_for
+from models.core.base import Id, JsonObject
+from models.messages.jobs.commands import forget_input
+from models.messages.jobs.queries import JobRow, job_actor
+from models.sources.authorizations.commands import (
+    complete_authorization,
+    find_authorization,
+    forget_authorization,
+    open_revocation,
+    open_secrets,
+)
+from models.sources.connections.providers import ProviderName
+from models.sources.external_resources.rules.forms import NoFormError
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ReadFormat,
+    shown_name,
+)
+from models.sources.provider_calls import CallKind, mirror_answer, mirrored_answer, question_digest
+from models.sources.resource_imports.forms import create_from
+from runtime.clock import wire_timestamp
+from runtime.crypto import UnreadableError
+from runtime.database import Transaction, UnitOfWork
+from runtime.errors import UnsupportedError, UpstreamError, ValidationError
+from runtime.outbound.errors import OutboundError
+
+ATTEMPTS = 6
+"""The times a provider is asked that is away, or asks to be left alone."""
+_LONGEST_PAUSE = 120.0
+
+T = TypeVar("T")
+
+
+async def ask_provider(
+    work: Transaction, job: JobRow, call: Awaitable[T], seconds: float = CALL_SECONDS
+) -> T:
+    """The answer a provider gives in time, as `ask_outside` has it. Raises ProviderProblem."""
+    return await ask_outside(work, job, in_time(call, seconds))
+
+
+def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:
+    """Raise so that the chunk is tried again, or the refusal when that cannot help any more."""
+    attempt = activity.info().attempt if activity.in_activity() else ATTEMPTS
+    if not problem.retryable or attempt >= ATTEMPTS:
+        raise refusal_for(problem) from problem
+    pause = problem.retry_after or min(2.0**attempt, _LONGEST_PAUSE)
+    raise ApplicationError(
+        f"The provider is asked again: {problem.kind.value}",
+        type="ProviderProblem",
+        next_retry_delay=timedelta(seconds=min(pause, _LONGEST_PAUSE)),
+    ) from None
+
+
+class ProviderCalls(Chunks):
+    """One question to a provider, in one chunk; the answer is kept in the mirror too."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    @override
+    async def advance(self, work: Transaction, job: JobRow) -> None:
+        try:
+            job.progress.update(await self._answer(work, job))
+        except ProviderProblem as problem:
+            raise refusal_for(problem) from problem
+
+    @override
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+        return job.progress
+
+    async def _answer(self, work: Transaction, job: JobRow) -> JsonObject:
+        actor = await job_actor(work, job)
+        connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        match CallKind(job.input["kind"]):
+            case CallKind.BROWSE:
+                return await _browse(work, job, connection, actor.user_id)
+            case CallKind.READ:
+                return await _read(work, job, connection, actor.user_id)
+            case CallKind.TEST:
+                return await _test(work, job, connection)
+
+
+async def _browse(
+    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+) -> JsonObject:
+    question: JsonObject = job.input["question"]
+    listing = Listing(
+        parent_external_id=question["parentExternalId"],
+        external_type=question["externalType"],
+        query=question["query"],
+        limit=question["limit"],
+        cursor=question["cursor"],
+    )
+    adapter = connection.adapter
+    answer = await ask_provider(
+        work, job, adapter.browse(connection.access, listing), adapter.listing_seconds
+    )
+    for page in answer.pages():
+        digest = question_digest(connection.detail, CallKind.BROWSE, question)
+        await mirror_answer(
+            work, connection.detail, user_id, digest, _answer_of(page, listing.limit)
+        )
+        question = {**question, "cursor": page.cursor}
+    return _answer_of(answer, listing.limit)
+
+
+def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
+    resources = [one.to_json() for one in page.resources[:limit]]
+    return {"resources": resources, "cursor": page.cursor}
+
+
+async def _read(
+    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+) -> JsonObject:
+    """The content; the provider says first, each time, that the caller may still see it."""
+    named = ProviderResource.model_validate(job.input["question"]["resource"])
+    resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
+    reference = {"type": resource.external_type, "id": resource.external_id}
+    digest = question_digest(connection.detail, CallKind.READ, reference)
+    if resource.revision is not None:
+        known = await mirrored_answer(work, connection.detail, user_id, digest, resource.revision)
+        if known is not None:
+            return known
+    answer = _content(await _content_of(work, job, connection, resource), resource)
+    await mirror_answer(work, connection.detail, user_id, digest, answer, resource.revision)
+    return answer
+
+
+async def _content_of(
+    work: Transaction, job: JobRow, connection: OpenConnection, resource: ProviderResource
+) -> ReadContent:
+    link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
+    try:
+        found = await ask_provider(work, job, connection.adapter.read(connection.access, resource))
+    except ProviderProblem as problem:
+        if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
+            return link
+        raise
+    return link if len(to_json(found.content)) > MAX_READ_BYTES else found
+
+
+def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
+    return {
+        "format": found.format.value,
+        "content": found.content,
+        "revision": found.revision or resource.revision,
+        "readOnly": found.read_only,
+        "fallbackUrl": found.fallback_url or resource.canonical_url,
+    }
+
+
+async def _test(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
+    tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
+    try:
+        await ask_provider(work, job, connection.adapter.check(connection.access))
+    except ProviderProblem as problem:
+        return {**tested, "ok": False, "message": problem.message}
+    return {**tested, "ok": True}
+
+
+NO_FORM = "The resource is no form that can be imported."
+
+
+class FormImports(Chunks):
+    """Reads what a form asks, and makes the database and the form in the same transaction."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    @override
+    async def advance(self, work: Transaction, job: JobRow) -> None:
+        actor = await job_actor(work, job)
+        connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        named = ProviderResource.model_validate(job.input["resource"])
+        try:
+            resource = await ask_provider(
+                work, job, connection.adapter.describe(connection.access, named)
+            )
+            if Capability.IMPORT_FORM not in resource.capabilities:
+                raise UnsupportedError(NO_FORM)
+            form = await ask_provider(
+                work, job, connection.adapter.form(connection.access, resource)
+            )
+        except NoFormError:
+            raise UnsupportedError(NO_FORM) from None
+        except ProviderProblem as problem:
+            if problem.kind is ProblemKind.UNSUPPORTED:
+                raise UnsupportedError(NO_FORM) from None
+            raise refusal_for(problem) from problem
+        title = shown_name(form.title or resource.name)
+        job.progress.update(await create_from(work, actor, title, form))
+
+    @override
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+        return job.progress
+
+
+class CodeExchanges(Chunks):
+    """One chunk. A code is good for one exchange: whose answer is lost starts again."""
+
+    def __init__(self, endpoints: TokenEndpoints) -> None:
+        self._endpoints = endpoints
+
+    @override
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
+        if job.progress:
+            return None
+        authorization = await find_authorization(work, job.workspace_id, job.subject_id)
+        if authorization is None:
+            raise ValidationError("The authorization was withdrawn. Start again.")
+        endpoint = self._endpoints.of(ProviderName(authorization.provider))
+        try:
+            secrets = open_secrets(self._endpoints.keys, authorization)
+            exchange = endpoint.exchange(authorization.redirect_uri, secrets)
+            credentials = await ask_outside(work, job, exchange)
+        except (NotAcceptedError, UnreadableError):
+            raise ValidationError.at(
+                "code", "The provider does not accept it: it was used, or is too old. Start again."
+            ) from None
+        except UnansweredError:
+            raise UpstreamError("The provider gave no token. Start again.") from None
+        actor = await job_actor(work, job)
+        keys = self._endpoints.keys
+        connection_id = await complete_authorization(work, actor, keys, authorization, credentials)
+        return {"connectionId": str(connection_id)}
+
+    @override
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+        return job.progress
+
+    @override
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
+        await forget_authorization(work, job.workspace_id, job.subject_id)
+        return True
+
+
+class UnrevokedError(Exception):
+    """The provider does not answer: the chunk is repeated for a while."""
+
+    retryable = True
+
+
+class TokenRevocations(Chunks):
+    """One chunk, repeated until the provider has answered; the tokens are forgotten either way."""
+
+    def __init__(self, endpoints: TokenEndpoints) -> None:
+        self._endpoints = endpoints
+
+    @override
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
+        try:
+            credentials = open_revocation(self._endpoints.keys, job.id, job.input)
+        except UnreadableError:
+            credentials = {}
+        endpoint = self._endpoints.of(ProviderName(job.input["provider"]))
+        if credentials:
+            try:
+                await ask_outside(work, job, endpoint.revoke(credentials))
+            except (UnansweredError, OutboundError) as error:
+                if isinstance(error, OutboundError) and not error.retryable:
+                    raise
+                raise UnrevokedError from None
+        await forget_input(work, job.id)
+        return None
+
+    @override
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
+        await forget_input(work, job.id)
+        return True

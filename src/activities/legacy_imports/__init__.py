@@ -1,1 +1,0 @@
-"""The work of legacy imports: read bundles, write rows, take them back."""

@@ -1,0 +1,278 @@
+"""Loops of a worker, and its pollers: one look a second asks for all of them what is due.
+
+Any number of dispatchers may run. Each turn is one transaction over events that nobody else holds;
+one that dies in between leaves them as they were. Workspaces take turns.
+
+Any number may run: each turn locks the endpoints it serves, and leaves the others.
+
+Any number may run: each turn serves a workspace alone, and leaves the ones another serves.
+
+Any number may run: each turn takes a pause and a breaker that no other has taken.
+
+Any number may run: each turn takes notes that no other has taken.
+"""
+
+import asyncio
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+import psycopg
+import structlog
+from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.exc import DBAPIError, PendingRollbackError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from typing_extensions import override
+
+from models.automation.circuit_breakers import BREAKER_DUE, advance_breaker
+from models.automation.incidents.grouping import FAILURES_DUE, group_failures
+from models.automation.triggers.dispatch import (
+    CHANGES_DUE,
+    DATES_DUE,
+    EVENTS_DUE,
+    FIRST_WORKSPACE,
+    Due,
+    dispatch,
+    start_debounced_runs,
+    what_is_due,
+)
+from models.automation.triggers.record_dates import poll_dates
+from models.core.pauses.commands import PAUSE_DUE, attend_next_pause
+from models.messages.deliveries.starts import STARTS_DUE, start_deliveries, workspaces_to_start
+from models.messages.webhook_endpoints.deliveries import (
+    ENDPOINTS_BEHIND,
+    MOST_WORKSPACES,
+    make_deliveries,
+    workspaces_behind,
+)
+from models.messages.webhook_endpoints.deliveries import FIRST_WORKSPACE as FIRST_WITH_ENDPOINTS
+from runtime.database import Database
+from runtime.postgresql.statements import PreparedStatement
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks without a notification: for lost ones, and for what time brings."""
+SPACING_SECONDS = 0.03
+"""Seconds at least between two looks. A busy platform notifies more often than it has triggers."""
+
+
+class Loop(ABC):
+    """Turns for ever; an unreachable database only delays them."""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.step()
+            except (psycopg.Error, DBAPIError, PoolTimeoutError, PendingRollbackError):
+                log.warning(
+                    "the database could not be asked", by=type(self).__name__, exc_info=True
+                )
+                await asyncio.sleep(POLL_SECONDS)
+            except Exception:
+                # Such as a MemoryError, which may meet any task of a worker at its limit.
+                log.exception("a turn failed", by=type(self).__name__)
+                await asyncio.sleep(POLL_SECONDS)
+
+    @abstractmethod
+    async def step(self) -> None:
+        """Wait for something to do, and do it."""
+
+
+class DueWork(Protocol):
+    """Work that a look wakes when something is due for it."""
+
+    @property
+    def due(self) -> ColumnElement[bool]:
+        """True in PostgreSQL while there may be something to do, and cheap to ask."""
+
+    @property
+    def prompt(self) -> bool:
+        """True when a look after a notification asks for it, not only that of each second."""
+
+    def wake(self) -> None:
+        """Look for rows now."""
+
+
+class Poller(Loop):
+    """Takes turns from the moment it is woken until one finds nothing."""
+
+    due: ClassVar[ColumnElement[bool]]
+    prompt: ClassVar[bool] = True
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look for rows now."""
+        self._wake.set()
+
+    @abstractmethod
+    async def turn(self) -> bool:
+        """Act on some rows. False when there were none."""
+
+    @override
+    async def step(self) -> None:
+        await self._wake.wait()
+        self._wake.clear()
+        while await self.turn():
+            pass
+
+
+class DueLook(Loop):
+    """Wakes the pollers that have something to do, by one statement for all of them."""
+
+    def __init__(self, database: Database, pollers: Sequence[DueWork]) -> None:
+        self._database = database
+        self._pollers = pollers
+        self._prompt = [poller for poller in pollers if poller.prompt]
+        self._statements = {
+            notified: PreparedStatement(
+                select(*(one.due.label(f"due_{n}") for n, one in enumerate(self._asked(notified))))
+            )
+            for notified in (False, True)
+        }
+        self._notified = asyncio.Event()
+        self._timed_look = 0.0
+
+    def wake(self) -> None:
+        """Look now, for pollers that are prompt."""
+        self._notified.set()
+
+    @override
+    async def step(self) -> None:
+        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0, self._timed_look - time.monotonic())):
+                await self._notified.wait()
+        # A timer may end a little early, so the time alone does not say who woke this.
+        notified = self._notified.is_set() and time.monotonic() < self._timed_look
+        if not notified:
+            self._timed_look = time.monotonic() + POLL_SECONDS
+        self._notified.clear()
+        async with self._database.statement() as single:
+            (row,) = await self._statements[notified].rows(single, {})
+        for poller, due in zip(self._asked(notified), row, strict=True):
+            if due:
+                poller.wake()
+        await asyncio.sleep(SPACING_SECONDS)
+
+    def _asked(self, notified: bool) -> Sequence[DueWork]:
+        return self._prompt if notified else self._pollers
+
+
+class Dispatcher(Poller):
+    """Dispatches until it is stopped."""
+
+    due = or_(EVENTS_DUE, CHANGES_DUE, DATES_DUE)
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._after = FIRST_WORKSPACE
+        self._next_ask = 0.0
+
+    @override
+    async def turn(self) -> bool:
+        """Answer some events, and once a second what time brings; False when there was nothing."""
+        async with self._database.statement() as single:
+            due = await what_is_due(single)
+        busy = await self._dispatch(due)
+        if time.monotonic() >= self._next_ask:
+            found = await self._ask_time(due)
+            self._next_ask = time.monotonic() + (0 if found else POLL_SECONDS)
+            busy |= found
+        return busy
+
+    async def _dispatch(self, due: Due) -> bool:
+        """Answer the events of the next workspaces; after the last ones come the first."""
+        began = self._after
+        if began == FIRST_WORKSPACE and not due.events:
+            return False
+        async with self._database.transaction() as work:
+            events = await dispatch(work, began)
+            if events:
+                inject_fault(FaultPoint.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
+        if events:
+            inject_fault(FaultPoint.DISPATCHED_AFTER_COMMIT, events[0].event_id)
+        self._after = events[-1].workspace_id if events else FIRST_WORKSPACE
+        return bool(events) or began != FIRST_WORKSPACE
+
+    async def _ask_time(self, due: Due) -> bool:
+        """Answer what time brought, a part at a time; events have their turn in between."""
+        any_found = False
+        if due.changes:
+            async with self._database.transaction() as work:
+                any_found = await start_debounced_runs(work) > 0
+        if due.dates:
+            async with self._database.transaction() as work:
+                any_found |= await poll_dates(work)
+        return any_found
+
+
+class WebhookFanOut(Poller):
+    """Makes deliveries until it is stopped."""
+
+    due = ENDPOINTS_BEHIND
+    prompt = False
+
+    @override
+    async def turn(self) -> bool:
+        """Tell the endpoints that are behind; False when there were none."""
+        busy, after = False, FIRST_WITH_ENDPOINTS
+        while True:
+            async with self._database.statement() as single:
+                workspaces = await workspaces_behind(single, after)
+            for workspace_id in workspaces:
+                async with self._database.transaction() as work:
+                    busy |= await make_deliveries(work, workspace_id) > 0
+            if len(workspaces) < MOST_WORKSPACES:
+                return busy
+            after = workspaces[-1]
+
+
+class DeliveryStarter(Poller):
+    """Starts deliveries until it is stopped."""
+
+    due = STARTS_DUE
+
+    @override
+    async def turn(self) -> bool:
+        """Start what is due where there is room; False when nothing was."""
+        async with self._database.statement() as single:
+            workspaces = await workspaces_to_start(single)
+        started = 0
+        for workspace_id in workspaces:
+            async with self._database.transaction() as work:
+                started += await start_deliveries(work, workspace_id)
+        return started > 0
+
+
+class PausePoller(Poller):
+    """Moves pauses and circuit breakers on until it is stopped."""
+
+    due = or_(PAUSE_DUE, BREAKER_DUE)
+
+    @override
+    async def turn(self) -> bool:
+        """Do the next part of a pause and of a breaker that are due; False when none is."""
+        async with self._database.transaction() as work:
+            attended = await attend_next_pause(work)
+        async with self._database.transaction() as work:
+            return await advance_breaker(work) or attended
+
+
+class FailureGrouping(Poller):
+    """Groups failed runs until it is stopped."""
+
+    due = FAILURES_DUE
+    prompt = False
+
+    @override
+    async def turn(self) -> bool:
+        """Group some of the runs that failed; False when there were none."""
+        async with self._database.transaction() as work:
+            return await group_failures(work) > 0

@@ -1,1 +1,0 @@
-"""The provider `demo`: resources in memory, to try all that integrations do."""

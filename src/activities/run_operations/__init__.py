@@ -1,1 +1,0 @@
-"""The transactions of operations over runs."""

@@ -1,0 +1,313 @@
+"""The XML of an XLSX, for what calamine does not give: formats of cells, digits of long numbers.
+
+The formats of numbers, and formulas that have no value yet (ADR 0039). What is read of a part is
+bounded, and a part that is no plain XML says nothing: this only adds to what calamine reads.
+
+Numbers beyond 2^53, written without an exponent, are identifiers: a double holds few of them. A
+sheet that has any is read once more for them, in step with its rows.
+"""
+
+import math
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+from xml.parsers import expat
+
+from python_calamine import CalamineSheet
+
+from models.core.values import EXACT
+
+_SHEET_BYTES = 256 * 1024
+_PART_BYTES = 2 * 1024 * 1024
+_WORKBOOK = "xl/workbook.xml"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
+_QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
+_LOCALE = re.compile(r"\[\$-[^\]]*\]")
+_CURRENCY = re.compile(r"[$€£¥]")
+_ZEROS = re.compile(r"0{2,}")
+_BUILT_IN = {
+    **dict.fromkeys(("9", "10"), "0%"),
+    **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
+}
+"""The formats of a percentage or an amount that no workbook writes down (ECMA-376-1, 18.8.30)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetHead:
+    """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of a
+    currency, all with the same number of digits at least; one of their formulas has no value.
+    """
+
+    percent: Set[int] = frozenset()
+    currency: Set[int] = frozenset()
+    digits: Mapping[int, int] = field(default_factory=dict)
+    uncalculated: Set[int] = frozenset()
+
+
+def read_head(path: Path, sheet: str) -> SheetHead:
+    """The facts of a sheet's first rows; none for a file that is no XLSX."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            part = part_of(archive, sheet)
+            if part is None:
+                return SheetHead()
+            formats = _formats(archive)
+            return _summary(_elements(archive, part, "row", _SHEET_BYTES), formats)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
+        return SheetHead()
+
+
+def _elements(
+    archive: zipfile.ZipFile, part: str, tag: str, most: int = _PART_BYTES
+) -> Iterator[Element]:
+    """The elements of a tag that end within the first bytes of a part."""
+    if part not in archive.namelist():
+        return
+    with archive.open(part) as file:
+        content = file.read(most)
+    if b"<!DOCTYPE" in content:
+        return
+    parser: Any = XMLPullParser(["end"])
+    try:
+        # At once: an element that arrives in pieces is read anew with each of them.
+        parser.feed(content)
+    except ParseError:
+        return
+    for _, element in parser.read_events():
+        if _name(element) == tag:
+            yield element
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+    """The part that holds a sheet."""
+    relation = next(
+        (
+            element.get(_RELATION)
+            for element in _elements(archive, _WORKBOOK, "sheet")
+            if element.get("name") == sheet
+        ),
+        None,
+    )
+    for element in _elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+        if element.get("Id") == relation:
+            return posixpath.normpath(posixpath.join("/xl", element.get("Target", ""))).lstrip("/")
+    return None
+
+
+def _formats(archive: zipfile.ZipFile) -> Sequence[str]:
+    """The format of numbers of each style that a cell may have."""
+    written = dict(_BUILT_IN)
+    for each in _elements(archive, "xl/styles.xml", "numFmt"):
+        written[each.get("numFmtId", "")] = each.get("formatCode", "")
+    styles = next(_elements(archive, "xl/styles.xml", "cellXfs"), None)
+    found = () if styles is None else styles
+    return [written.get(each.get("numFmtId", "0"), "General") for each in found]
+
+
+def is_percent(code: str) -> bool:
+    """True when a number format shows a hundred times the number, and a percent sign."""
+    return "%" in _QUOTED.sub("", code)
+
+
+def is_currency(code: str) -> bool:
+    """True when a number format shows a sign of a currency."""
+    return bool(_CURRENCY.search(_LOCALE.sub("", code)))
+
+
+def shown_digits(code: str) -> int:
+    """The digits that a number format such as `00000` shows at least; 0 for any other format."""
+    plain = _LOCALE.sub("", code)
+    return len(plain) if _ZEROS.fullmatch(plain) else 0
+
+
+def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
+    column_formats: dict[int, set[str]] = {}
+    uncalculated: set[int] = set()
+    for row in rows:
+        for column, cell in _cells(row):
+            texts = {_name(each): each.text for each in cell}
+            kind = cell.get("t", "n")
+            if "f" in texts and not texts.get("v") and kind != "str":
+                uncalculated.add(column)
+            elif kind == "n" and texts.get("v"):
+                column_formats.setdefault(column, set()).add(_format(cell, formats))
+    return SheetHead(
+        percent=_columns(column_formats, is_percent),
+        currency=_columns(column_formats, is_currency),
+        digits={
+            column: shown_digits(code)
+            for column, (code, *others) in column_formats.items()
+            if not others and shown_digits(code)
+        },
+        uncalculated=uncalculated,
+    )
+
+
+def _cells(row: Element) -> Iterator[tuple[int, Element]]:
+    """The cells of a row with their columns; one without a reference follows the one before."""
+    column = -1
+    for cell in row:
+        found = _CELL.fullmatch(cell.get("r", ""))
+        column = column + 1 if found is None else column_of(found[1])
+        yield column, cell
+
+
+def column_of(letters: str) -> int:
+    """The place of a column, from its letters: 0 for `A`."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _format(cell: Element, formats: Sequence[str]) -> str:
+    style = cell.get("s", "0")
+    known = style.isdigit() and int(style) < len(formats)
+    return formats[int(style)] if known else "General"
+
+
+def _columns(shown: Mapping[int, Set[str]], matches: Callable[[str], bool]) -> Set[int]:
+    """The columns all of whose formats match."""
+    return {column for column, codes in shown.items() if all(map(matches, codes))}
+
+
+_LONG = rb"-?[0-9]{16,}(?:[.]0*)?"
+_IN_A_PART = re.compile(rb">\s*" + _LONG + rb"\s*<")
+_WHOLE = re.compile(r"\s*(-?[0-9]{16,})(?:[.]0*)?\s*")
+_PIECE = 256 * 1024
+_OVERLAP = 128
+
+Digits = Mapping[int, str]
+"""Texts of numbers by column, which counts from 0."""
+
+
+class ExactSheet:
+    """A sheet of calamine, but for its long whole numbers, which are texts of their digits."""
+
+    def __init__(self, path: Path, sheet: CalamineSheet) -> None:
+        self.name, self.start, self.end = sheet.name, sheet.start, sheet.end
+        self._path, self._sheet = path, sheet
+
+    def iter_rows(self) -> Iterator[list[Any]]:
+        """The rows from the first of the sheet on, from the first column that has a cell."""
+        assert self.start is not None, "an empty sheet has no rows"
+        numbers = _long_numbers(self._path, self.name)
+        row, texts = next(numbers, _AT_END)
+        for place, values in enumerate(self._sheet.iter_rows()):
+            while row < place:
+                row, texts = next(numbers, _AT_END)
+            yield _with_texts(values, texts, self.start[1]) if row == place else values
+
+
+_AT_END: tuple[float, Digits] = (math.inf, {})
+
+
+def _with_texts(values: list[Any], texts: Digits, first: int) -> list[Any]:
+    """The values of a row from a first column on, with the texts of some of its numbers."""
+    return [
+        texts.get(column, value) if type(value) is float else value
+        for column, value in enumerate(values, start=first)
+    ]
+
+
+def long_digits(text: str) -> str | None:
+    """The digits of a whole number that no double holds as it is written; None of another one."""
+    whole = _WHOLE.fullmatch(text)
+    return None if whole is None or abs(int(whole[1])) <= EXACT else whole[1]
+
+
+def _long_numbers(path: Path, sheet: str) -> Iterator[tuple[int, Digits]]:
+    """The rows with such numbers, from the first on, which counts from 0; none for other files."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            part = part_of(archive, sheet)
+            if part is None or not any(map(_IN_A_PART.search, _pieces(archive, part))):
+                return
+            reader = _Reader()
+            with archive.open(part) as file:
+                while piece := file.read(_PIECE):
+                    reader.feed(piece)
+                    yield from reader.taken()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
+        return
+    except expat.ExpatError:
+        return
+
+
+def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """The content of a part; what lies on a border is in both pieces."""
+    before = b""
+    with archive.open(part) as file:
+        while piece := file.read(_PIECE):
+            yield before + piece
+            before = piece[-_OVERLAP:]
+
+
+class _Reader:
+    """Reads the cells of an XLSX sheet; attributes say where they are, else what was before."""
+
+    def __init__(self) -> None:
+        self._parser: Any = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = lambda name, attributes: self.start(
+            _local(name), attributes
+        )
+        self._parser.EndElementHandler = lambda name: self.end(_local(name))
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = _refuse
+        self.row = self.column = -1
+        self.found: dict[int, str] = {}
+        self.rows: list[tuple[int, Digits]] = []
+        self._is_number = False
+        self._value: list[str] | None = None
+
+    def feed(self, piece: bytes) -> None:
+        self._parser.Parse(piece)
+
+    def taken(self) -> list[tuple[int, Digits]]:
+        """The rows since they were taken last."""
+        rows, self.rows = self.rows, []
+        return rows
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "row":
+            self.row = int(attributes.get("r", self.row + 2)) - 1
+            self.column = -1
+        elif name == "c":
+            letters = attributes.get("r", "").rstrip("0123456789")
+            self.column = column_of(letters) if letters else self.column + 1
+            self._is_number = attributes.get("t", "n") == "n"
+        elif name == "v" and self._is_number:
+            self._value = []
+
+    def end(self, name: str) -> None:
+        if name == "v" and self._value is not None:
+            digits = long_digits("".join(self._value))
+            if digits is not None:
+                self.found[self.column] = digits
+            self._value = None
+        elif name == "row" and self.found:
+            self.rows.append((self.row, self.found))
+            self.found = {}
+
+    def _text(self, text: str) -> None:
+        if self._value is not None:
+            self._value.append(text)
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _refuse(*_declared: object) -> NoReturn:
+    raise ValueError("The part is no plain XML.")

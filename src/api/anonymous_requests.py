@@ -1,0 +1,163 @@
+"""Requests without an account: calls of webhooks, and visits through share links.
+
+The router of webhooks calls it.
+"""
+
+import json
+from functools import partial
+from typing import cast
+
+from starlette.responses import Response
+
+from api.kernel.browsers import refuse_subresource
+from api.kernel.request import ApiRequest
+from api.kernel.responses import Data
+from models.automation.automation_runs.calls import run_answer
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_header import automation_actor
+from models.automation.webhooks.commands import (
+    Hook,
+    RunWithoutAnswerError,
+    WebhookReceiptBody,
+    find_hook,
+)
+from models.automation.webhooks.rules import Delivery
+from models.core.access.rules import Principal, PrincipalType
+from models.core.base import JsonObject
+from models.workspace.share_links.visitors import Visitor, VisitRequest, admit
+from runtime.database import UnitOfWork
+from runtime.errors import ValidationError
+from runtime.ids import parse_id
+
+_SECURITY_HEADERS = {
+    # An automation may answer HTML; it must not act as a page of this origin.
+    "Content-Security-Policy": "sandbox allow-forms allow-popups allow-scripts",
+}
+_WITHOUT_BODY = frozenset({204, 205, 304})
+
+
+async def called_webhook(request: ApiRequest) -> Hook:
+    """The webhook of the path; it becomes the actor of the request.
+
+    Raises NoSubresourceError, TooOftenError and NotFoundError.
+    """
+    refuse_subresource(request.headers)
+    token = request.path_params["webhookToken"]
+    request.quota = request.services.limits.webhooks.take(token)
+    # Beside the transaction: planned once, where connections for single statements are.
+    async with request.services.database.statement() as work:
+        hook = await find_hook(work, token)
+    automation_id = hook.automation_id
+    request.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)
+    request.enter(automation_actor(hook.workspace_id, automation_id))
+    return hook
+
+
+def delivery_of(request: ApiRequest) -> Delivery:
+    """The request as it arrived."""
+    headers = [
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, value in request.scope["headers"]
+    ]
+    return Delivery(request.method, headers, request.scope["query_string"], request.raw_body)
+
+
+def answer(
+    request: ApiRequest, hook: Hook, receipt: WebhookReceiptBody
+) -> Data[WebhookReceiptBody]:
+    """The receipt at once, or the answer of the run when it is there.
+
+    Both are responses. The declared type is what the OpenAPI document says of them.
+    """
+    if hook.trigger.respond == "immediate" or receipt.run_id is None:
+        return cast("Data[WebhookReceiptBody]", _receipt(receipt))
+    poll = partial(_poll, hook, receipt)
+    response = request.deferred(
+        poll,
+        within=hook.trigger.wait_seconds,
+        of=receipt.run_id,
+        is_fresh=not receipt.duplicate,
+    )
+    return cast("Data[WebhookReceiptBody]", response)
+
+
+async def _poll(
+    hook: Hook, receipt: WebhookReceiptBody, work: UnitOfWork, last: bool
+) -> Response | None:
+    """The answer of the respond node, else the output of the run; after the time the receipt.
+
+    Raises RunWithoutAnswerError.
+    """
+    assert receipt.run_id is not None, "there is a run to wait for"
+    outcome = await run_answer(work, hook.workspace_id, receipt.run_id)
+    if outcome is None:
+        return _receipt(receipt)
+    if outcome.response is not None:
+        return _node_response(outcome.response)
+    if outcome.status is RunStatus.SUCCEEDED:
+        return _json({"data": outcome.output})
+    if outcome.ended:
+        raise RunWithoutAnswerError(receipt.run_id)
+    return _receipt(receipt.model_copy(update={"status": outcome.status})) if last else None
+
+
+def _receipt(receipt: WebhookReceiptBody) -> Response:
+    body = {"data": receipt.model_dump(mode="json", by_alias=True)}
+    return _json(body, 200 if receipt.duplicate else 202)
+
+
+def _json(body: object, status: int = 200) -> Response:
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(content, status, media_type="application/json")
+
+
+def _node_response(response: JsonObject) -> Response:
+    """The response of the respond node: text as it is, other values as JSON, null as no body."""
+    status, body = response["status"], response["body"]
+    if body is None or status in _WITHOUT_BODY:
+        answered = Response(status_code=status)
+    elif isinstance(body, str):
+        answered = Response(body, status, media_type="text/plain")
+    else:
+        answered = _json(body, status)
+    answered.headers.update({**response["headers"], **_SECURITY_HEADERS})
+    return answered
+
+
+TOKEN_HEADER = "X-Share-Token"  # noqa: S105  # a name, not a secret
+SESSION_HEADER = "X-Share-Session"
+
+_PURPOSES = (b"sec-purpose", b"purpose", b"x-purpose", b"x-moz")
+_PREFETCH = (b"prefetch", b"prerender", b"preview")
+
+
+async def admit_visitor(request: ApiRequest, token: str | None, session: str | None) -> Visitor:
+    """Admit the caller by the headers, or else by the query; the request log names the link.
+
+    All visitors of a link share its rate limit, and all of an address have one of their own. Raises
+    what `admit` raises, TooOftenError, and ValidationError for a header sent twice.
+    """
+    visit = VisitRequest(
+        token=_header(request, TOKEN_HEADER) or token,
+        session=_header(request, SESSION_HEADER) or session,
+        prefetch=any(
+            word in value.lower()
+            for name in _PURPOSES
+            for value in request.headers_named(name)
+            for word in _PREFETCH
+        ),
+    )
+    link_id = parse_id(request.path_params["shareLinkId"])
+    request.services.limits.take_visit(request.scope)
+    visitor = await admit(request.work, request.services.keys, link_id, visit)
+    request.caller = visitor.actor.principal
+    request.quota = request.services.limits.take(link_id, starts_run=False)
+    request.enter(visitor.actor)
+    return visitor
+
+
+def _header(request: ApiRequest, name: str) -> str | None:
+    values = request.headers_named(name.lower().encode())
+    if len(values) > 1:
+        raise ValidationError.at(name, "Send the header once.")
+    return values[0].decode("latin-1") if values else None

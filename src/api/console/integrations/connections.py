@@ -1,0 +1,306 @@
+"""Connections of a workspace: listed, looked at, tested, changed, paused and ended."""
+
+import json
+from dataclasses import replace
+from typing import Literal
+
+from starlette.responses import Response
+
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.forms import Form, Pause, Resume, body_of, paged, take
+from api.console.integrations.connecting import (
+    PREFIX,
+    SECRET,
+    config_fields,
+    config_of,
+    credentials_of,
+    filled_config_fields,
+    signs_in,
+    words,
+)
+from api.console.integrations.resources import outcome_of
+from api.console.rendering import page, see_other
+from api.console.routing import page_router
+from api.console.shell import home_of, shell_of
+from api.console.words import curl, queried
+from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
+from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATIONS, READ, WRITE
+from models.core.access.rules import Scope
+from models.core.base import Id
+from models.core.pauses.shapes import PauseWork
+from models.sources.authorizations.commands import disconnect
+from models.sources.connections import commands, queries
+from models.sources.connections.commands import update_connection
+from models.sources.connections.providers import PROVIDERS
+from models.sources.connections.queries import get_connection
+from models.sources.connections.shapes import ConnectionDetail, SwitchProvider, UpdateConnection
+from models.sources.external_resources.rules.resources import Capability
+from models.sources.outbound_limits.commands import pause_of
+from models.sources.outbound_limits.queries import ResumeConnection
+from models.sources.outbound_limits.rules import MOST_RELEASED
+from models.sources.provider_calls import (
+    CallKind,
+    ConnectionTest,
+    accept_test,
+    asked_by,
+    test_outcome,
+)
+from models.workspace import pauses
+from runtime.errors import InvalidError, PlatformError
+
+router = page_router()
+
+PAGE = 50
+_ALL = INTEGRATIONS.removeprefix("/v1")
+ONE = CONNECTION.removeprefix("/v1")
+_SWITCH = Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True)
+
+
+class Share(Form):
+    """The people who are to see a connection: all who read integrations, or its maker."""
+
+    audience: Literal["everybody", "maker"]
+
+
+class Switch(Form):
+    """The state that a provider is to have."""
+
+    enabled: Literal["true", "false"]
+
+
+@router.get(_ALL, access=paged(READ))
+async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the connections, and the providers that can be connected to."""
+    shown = request.page("console connections", PAGE, cursor)
+    listed = await queries.list_connections(request.work, request.actor, shown)
+    providers = await commands.list_providers(request.work, request.actor)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/integrations"
+    calls = {
+        "List connections": curl(shell.base, "GET", f"{path}/connections?limit={PAGE}"),
+        "List providers": curl(shell.base, "GET", f"{path}/providers"),
+    }
+    return page(
+        request,
+        "integrations.html",
+        shell,
+        listed=listed,
+        providers=providers,
+        labels={name: one.label for name, one in PROVIDERS.items()},
+        cursor=cursor,
+        calls=calls,
+    )
+
+
+@router.get(CONNECTIONS.removeprefix("/v1"), access=paged(READ))
+async def get_connections(request: ApiRequest) -> Response:
+    """Lead to the list of connections."""
+    return see_other(_path(request))
+
+
+@router.get(ONE, access=paged(READ))
+async def get_connection_page(request: ApiRequest, test: QueryId | None = None) -> Response:
+    """Look at a connection, and at the outcome of a test of it."""
+    connection = await queries.get_connection(request.work, request.actor, _id(request))
+    shell = await shell_of(request)
+    path = f"/v1{_path(request, connection.id)}"
+    return page(
+        request,
+        "connection.html",
+        shell,
+        connection=connection,
+        provider=PROVIDERS[connection.provider],
+        config=[(words(key), _shown(value)) for key, value in connection.config.items()],
+        browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
+        signs_in=signs_in(request, connection.provider),
+        pause=await pause_of(request.work, request.actor, connection.id),
+        own=connection.created_by_user_id == request.actor.user_id,
+        test=test,
+        outcome=None if test is None else await outcome_of(_test_outcome(request, test)),
+        calls={
+            "Test it": curl(shell.base, "POST", f"{path}/test"),
+            "Read it": curl(shell.base, "GET", path),
+        },
+    )
+
+
+@router.post(
+    f"{ONE}/test",
+    access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)),
+    errors=[InvalidError],
+)
+async def test_by_form(request: ApiRequest) -> Response:
+    """Have a worker try a connection, and lead to where the outcome will stand."""
+    await accept_test(request.work, request.actor, request.new_id, _id(request))
+    return see_other(queried(_path(request, _id(request)), test=request.new_id))
+
+
+@router.post(f"{ONE}/share", access=paged(WRITE))
+async def share(request: ApiRequest, body: Share) -> Response:
+    """Let others use a connection, or keep it to its maker."""
+    change = body_of(UpdateConnection, {"shared": body.audience == "everybody"})
+    keys, connection_id = request.services.keys, _id(request)
+    await commands.update_connection(request.work, request.actor, keys, connection_id, change)
+    return see_other(_path(request, connection_id))
+
+
+@router.post(f"{ONE}/delete", access=paged(WRITE))
+async def delete(request: ApiRequest) -> Response:
+    """Delete a connection with its credentials."""
+    await disconnect(request.work, request.actor, request.services.keys, _id(request))
+    return see_other(_path(request))
+
+
+@router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH))
+async def switch(request: ApiRequest, body: Switch) -> Response:
+    """Switch a provider on or off for the workspace."""
+    content, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]
+    await commands.switch_provider(request.work, request.actor, name, content)
+    return see_other(_path(request))
+
+
+async def _test_outcome(request: ApiRequest, call_id: Id) -> ConnectionTest | None:
+    work, actor = request.work, request.actor
+    await asked_by(work, actor, _id(request), call_id, CallKind.TEST)
+    return await test_outcome(work, actor, call_id, last=False)
+
+
+def _id(request: ApiRequest) -> Id:
+    return request.ids["connectionId"]
+
+
+def _path(request: ApiRequest, connection_id: Id | None = None) -> str:
+    path = f"/workspaces/{request.workspace_id}/integrations"
+    return path if connection_id is None else f"{path}/connections/{connection_id}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_EDIT = f"{CONNECTION.removeprefix('/v1')}/edit"
+
+
+@router.get(_EDIT, access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE])))
+async def get_connection_edit(request: ApiRequest) -> Response:
+    """Fill in what is to change."""
+    return await _edit_form(request, await _connection(request), BLANK)
+
+
+@router.post(_EDIT, access=paged(WRITE))
+async def edit_connection_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Change what the form has changed. Another config needs the credentials again."""
+    connection, texts = await _connection(request), body.texts
+
+    async def change() -> ConnectionDetail:
+        content = read_as(UpdateConnection, _changes(connection, texts))
+        keys = request.services.keys
+        return await update_connection(request.work, request.actor, keys, connection.id, content)
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _edit_form(request, connection, Entered(texts, outcome))
+    return see_other(f"/workspaces/{request.workspace_id}/integrations/connections/{outcome.id}")
+
+
+def _changes(connection: ConnectionDetail, texts: dict[str, str]) -> dict[str, object]:
+    """The fields that differ: the operation replaces config and credentials as a whole."""
+    changes: dict[str, object] = {"label": texts.get("label", "")}
+    config = config_of(connection.provider, texts)
+    stored = filled_config_fields(connection)
+    before = {one.name: one.default for one in stored if one.default}
+    if config != config_of(connection.provider, before):
+        changes["config"] = config
+    if credentials := credentials_of(texts):
+        changes["credentials"] = credentials
+    return changes
+
+
+async def _connection(request: ApiRequest) -> ConnectionDetail:
+    return await get_connection(request.work, request.actor, request.ids["connectionId"])
+
+
+async def _edit_form(
+    request: ApiRequest, connection: ConnectionDetail, entered: Entered
+) -> Response:
+    provider = PROVIDERS[connection.provider]
+    shell = await shell_of(request)
+    path = f"/v1{shell.at('integrations', 'connections', connection.id)}"
+    body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
+    return page(
+        request,
+        "connection_edit.html",
+        shell,
+        connection=connection,
+        fields=filled_config_fields(connection),
+        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
+        told=[
+            "label",
+            *(PREFIX + one.key for one in config_fields(connection.provider)),
+            *(f"credentials.{key}" for key in provider.credentials),
+        ],
+        entered=entered,
+        call=curl(shell.base, "PATCH", path, json.dumps(body, ensure_ascii=False)),
+    )
+
+
+_PAUSE = f"{CONNECTION.removeprefix('/v1')}/pause"
+_CHANGE = replace(paged(WRITE), joins=True)
+
+
+@router.get(_PAUSE, access=paged(READ))
+async def get_connection_pause_page(request: ApiRequest) -> Response:
+    """Look at the pause of a connection."""
+    return await _pause_page(request, BLANK)
+
+
+@router.post(_PAUSE, access=_CHANGE)
+async def pause_connection_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause a connection."""
+
+    async def pause() -> None:
+        wanted = read_as(PauseWork, body.values)
+        connection_id = request.ids["connectionId"]
+        await pauses.pause_connection(request.work, request.actor, connection_id, wanted)
+
+    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+async def resume_connection_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume a connection."""
+
+    async def resume() -> None:
+        wanted = read_as(ResumeConnection, body.values)
+        connection_id = request.ids["connectionId"]
+        await pauses.resume_connection(request.work, request.actor, connection_id, wanted)
+
+    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
+
+
+async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
+    connection = await get_connection(request.work, request.actor, request.ids["connectionId"])
+    shell = await shell_of(request)
+    call = f"/v1{_pause_path(request)}"
+    return page(
+        request,
+        "connection_pause.html",
+        shell,
+        connection=connection,
+        path=_pause_path(request),
+        pause=await pause_of(request.work, request.actor, connection.id),
+        entered=entered,
+        most=MOST_RELEASED,
+        calls={
+            "Read it": curl(shell.base, "GET", call),
+            "Pause": curl(shell.base, "POST", call, '{"reason": "The provider is down."}'),
+            "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
+        },
+    )
+
+
+def _pause_path(request: ApiRequest) -> str:
+    home, connection_id = home_of(request.actor.workspace_id), request.ids["connectionId"]
+    return f"{home}/integrations/connections/{connection_id}/pause"

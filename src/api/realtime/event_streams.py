@@ -1,0 +1,185 @@
+"""Streams of server-sent events (HTML Living Standard, 9.2): their bounds, and a feed as one.
+
+FastAPI encodes the events and Starlette sends them. Here is what they lack: limits for the streams
+of a process and of a caller, an end of all of them at shutdown, and no transaction while one is
+open.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from api.kernel.responses import as_refusal, error_response
+from api.realtime.feed import End, Feed, Message
+from api.realtime.hub import Hub
+from models.core.access.rules import Role
+from models.core.base import Id
+from runtime.errors import PlatformError, RateLimitedError, UnavailableError
+
+MOST_STREAMS = 100
+"""Streams that one process serves at once."""
+MOST_OF_ONE_CALLER = 25
+KEEPALIVE_SECONDS = 10.0
+"""The time a stream may be silent before a comment shows that it is open."""
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The second one tells a proxy in front not to buffer events."""
+
+
+class TooManyStreamsError(RateLimitedError):
+    """One caller holds as many streams as it may."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{MOST_OF_ONE_CALLER} streams of this caller are open; close one first.")
+
+
+@dataclass(slots=True)
+class Streams:
+    """Streams of this process; once it is `closing`, each ends and its client reconnects."""
+
+    open: Counter[Hashable] = field(default_factory=Counter)
+    """Streams by their caller."""
+    closing: bool = False
+
+    def check(self, caller: Hashable) -> None:
+        """Raises UnavailableError without room for another, TooManyStreamsError for one caller."""
+        if self.open.total() >= MOST_STREAMS or self.closing:
+            raise UnavailableError("Too many streams are open here; try again soon.")
+        if self.open[caller] >= MOST_OF_ONE_CALLER:
+            raise TooManyStreamsError
+
+    @contextmanager
+    def held(self, caller: Hashable) -> Iterator[None]:
+        """Hold the place of one stream. Raises as `check` does."""
+        self.check(caller)
+        self.open[caller] += 1
+        try:
+            yield
+        finally:
+            self.open[caller] -= 1
+            if not self.open[caller]:
+                del self.open[caller]
+
+
+class EventStream(EventSourceResponse):
+    """Sends events as they come; the request's transaction has ended before the first."""
+
+    def __init__(self, streams: Streams, caller: Hashable, events: AsyncIterator[bytes]) -> None:
+        streams.check(caller)
+        super().__init__(events, headers=_HEADERS)
+        self._streams = streams
+        self._caller = caller
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with AsyncExitStack() as stack:
+            try:
+                # Other streams may have opened while this request's transaction ended.
+                stack.enter_context(self._streams.held(self._caller))
+            except PlatformError as error:
+                await error_response(error)(scope, receive, send)
+                return
+            with suppress(ClientDisconnect):
+                await super().__call__(scope, receive, send)
+
+
+async def with_keepalive(events: AsyncIterator[bytes | None]) -> AsyncIterator[bytes]:
+    """The events, with a comment whenever there was none for a while; None says "nothing new"."""
+    loop = asyncio.get_running_loop()
+    last = loop.time()
+    async for one in events:
+        if one is None and loop.time() - last < KEEPALIVE_SECONDS:
+            continue
+        last = loop.time()
+        yield KEEPALIVE_COMMENT if one is None else one
+
+
+ABORT = "workspace.abort"
+"""Key of the extension by which a connection offers to be cut off."""
+LIFETIME_SECONDS = 3600.0
+"""Then the client comes back with another ticket."""
+MOST_UNSENT = 1 << 20
+"""Bytes that may wait for a client which does not read."""
+
+
+class EventFeed(Feed):
+    """A feed that a response takes its events from."""
+
+    cut_off: Callable[[], object] | None = None
+    """Ends the connection, whose response cannot end while its client reads nothing."""
+
+    def __init__(self, workspace_id: Id, user_id: Id, role: Role, until: datetime) -> None:
+        super().__init__(workspace_id, user_id, role, until)
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._given = asyncio.Event()
+        self._taken = asyncio.Event()
+
+    @override
+    def offer(self, messages: Iterable[Message]) -> None:
+        if self._size > MOST_UNSENT:
+            self.end(End.TOO_SLOW)
+            return
+        for one in messages:
+            self._put(one.server_sent)
+
+    @override
+    async def send(self, messages: Iterable[Message]) -> None:
+        for one in messages:
+            while self._size > MOST_UNSENT // 4 and self.over is None:
+                self._taken.clear()
+                await self._taken.wait()
+            self._put(one.server_sent)
+
+    @override
+    def close(self, why: End) -> None:
+        self._given.set()
+        self._taken.set()
+        if why is End.TOO_SLOW and self.cut_off is not None:
+            self.cut_off()
+
+    def _put(self, event: bytes) -> None:
+        self._waiting.append(event)
+        self._size += len(event)
+        self._given.set()
+
+    async def events(self, hub: Hub, since: int | None) -> AsyncIterator[bytes | None]:
+        """The events for the client until the feed ends; None each time there was nothing."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LIFETIME_SECONDS
+        with hub.serving(self):
+            catching_up = asyncio.create_task(hub.catch_up(self, since))
+            try:
+                while self.lasts() and not _failed(catching_up):
+                    if self._waiting:
+                        event = self._waiting.popleft()
+                        self._size -= len(event)
+                        self._taken.set()
+                        yield event
+                        continue
+                    if loop.time() >= deadline:
+                        return
+                    self._given.clear()
+                    pause = min(KEEPALIVE_SECONDS, max(0.0, deadline - loop.time()))
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._given.wait(), pause)
+                    yield None
+            finally:
+                catching_up.cancel()
+
+
+def _failed(task: "asyncio.Task[None]") -> bool:
+    if not task.done() or task.cancelled() or task.exception() is None:
+        return False
+    error = task.exception()
+    assert isinstance(error, Exception)
+    as_refusal(error)
+    return True

@@ -1,0 +1,162 @@
+"""`workspace incidents`: failed runs that failed alike, from a terminal."""
+
+from typing import Annotated
+
+import typer
+
+from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run_command
+
+incidents = typer.Typer(
+    name="incidents",
+    help="Incidents of the profile in use, or of the platform that runs here."
+    " Exits with 3 when the platform refuses or does not answer.",
+    no_args_is_help=True,
+)
+
+_INCIDENT = Annotated[str, typer.Argument(metavar="INCIDENT", help="Id of the incident.")]
+
+
+@incidents.command(name="list")
+def list_incidents(
+    *,
+    state: Annotated[str | None, typer.Option(help="open, muted or closed.")] = None,
+    automation: Annotated[str | None, typer.Option(metavar="ID", help="Of one.")] = None,
+    limit: LIMIT = 30,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """List incidents, the one opened last first, by the filters of the API."""
+    from cli.client.incident_calls import print_incidents
+
+    filters = {"state": state, "automationId": automation}
+    run_command(print_incidents((profile, state_dir), filters, limit, as_json=json))
+
+
+@incidents.command()
+def show(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Show an incident."""
+    from cli.client.incident_calls import show_incident
+
+    run_command(show_incident((profile, state_dir), incident, as_json=json))
+
+
+@incidents.command()
+def watch(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Follow an incident until it is closed; Ctrl-C leaves it as it is."""
+    from cli.client.incident_calls import watch_incident
+
+    run_command(watch_incident((profile, state_dir), incident, as_json=json))
+
+
+@incidents.command()
+def records(
+    incident: _INCIDENT,
+    limit: LIMIT = 100,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """List the records that its runs were about."""
+    from cli.client.incident_calls import print_records
+
+    run_command(print_records((profile, state_dir), incident, limit, as_json=json))
+
+
+@incidents.command()
+def assign(
+    incident: _INCIDENT,
+    user: Annotated[str | None, typer.Argument(metavar="USER", help="None unassigns.")] = None,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """Assign an incident to a member, by their id."""
+    from cli.client.incident_calls import change_incident
+
+    change = {"assigneeUserId": user}
+    run_command(change_incident((profile, state_dir), incident, change, as_json=json))
+
+
+@incidents.command()
+def mute(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Notify nobody of an incident any more."""
+    from cli.client.incident_calls import change_incident
+
+    run_command(change_incident((profile, state_dir), incident, {"muted": True}, as_json=json))
+
+
+@incidents.command()
+def unmute(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Notify of an incident again."""
+    from cli.client.incident_calls import change_incident
+
+    run_command(change_incident((profile, state_dir), incident, {"muted": False}, as_json=json))
+
+
+@incidents.command()
+def note(
+    incident: _INCIDENT,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Instead of the note there is.")],
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """Write the note of an incident."""
+    from cli.client.incident_calls import change_incident
+
+    run_command(change_incident((profile, state_dir), incident, {"note": text}, as_json=json))
+
+
+@incidents.command()
+def close(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Close an incident; a failure after that opens it again."""
+    from cli.client.incident_calls import act_on_incident
+
+    run_command(act_on_incident((profile, state_dir), incident, "close", as_json=json))
+
+
+@incidents.command()
+def reopen(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Open a closed incident again."""
+    from cli.client.incident_calls import act_on_incident
+
+    run_command(act_on_incident((profile, state_dir), incident, "reopen", as_json=json))
+
+
+@incidents.command()
+def retry(
+    incident: _INCIDENT,
+    begin: Annotated[str, typer.Option("--from", metavar="start|failed")] = "failed",
+    version: Annotated[str, typer.Option(metavar="own|published")] = "published",
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """Retry its runs that no retry has made good, and print the id of the operation that does."""
+    from cli.client.incident_calls import retry_incident
+
+    body = retry_body(begin, version)
+    run_command(retry_incident((profile, state_dir), incident, body, as_json=json))
+
+
+@incidents.command(name="open")
+def open_page(
+    incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+) -> None:
+    """Print the address of the page of an incident, and open it where this is a terminal."""
+    from cli.client.incident_calls import open_incident
+
+    run_command(open_incident((profile, state_dir), incident, as_json=json))

@@ -1,0 +1,203 @@
+"""Calls about a legacy import run: it is followed until somebody has the next move, and shown."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import typer
+from rich.console import Console
+
+from cli.api_client import ApiClient, Json, api_client
+from cli.client.following import Display, GivenUpError, Place, follow
+from cli.client.uploads import pieces_of
+from cli.console import ProgressBars, StartError, aside, say, terminal
+
+_RUNS = "/v1/admin/legacy-imports"
+_STANDS = frozenset({"awaiting_review", "approved"})
+_FAILED = frozenset({"failed", "rollback_failed"})
+_ENDED = frozenset({"ready", "blocked", "done", "failed", "skipped", "cancelled"})
+_GOING_BACK = frozenset({"requested", "running"})
+_SHOWN = 20
+
+
+async def upload_bundle(file: Path, place: Place) -> None:
+    """Send a bundle and follow its dry run. Raises StartError when there is no such file."""
+    size = _size(file)
+    async with await api_client(*place) as client:
+        with Display(aside()) as display:
+            headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+            content = pieces_of(file, size, display)
+            run = await client.call("POST", _RUNS, content=content, headers=headers, timeout=3600)
+        await _watch(client, run)
+
+
+def _size(file: Path) -> int:
+    if not file.is_file():
+        raise StartError(f"There is no file {file}.")
+    return file.stat().st_size
+
+
+async def list_runs(place: Place) -> None:
+    async with await api_client(*place) as client:
+        answer = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
+        print_list(terminal(), answer["legacyImports"])
+
+
+async def show_run(run_id: str, place: Place) -> None:
+    """Follow a run, then tell of it."""
+    async with await api_client(*place) as client:
+        await _watch(client, await client.call("GET", _path(run_id)))
+
+
+async def decide(
+    run_id: str, operation: str, body: Json, place: Place, only: Sequence[str] = (), key: str = ""
+) -> None:
+    """Call an operation of a run and follow it; `only` names workspaces, for `key` of the body."""
+    async with await api_client(*place) as client:
+        if only:
+            run = await client.call("GET", _path(run_id))
+            body = {**body, key: [_entry(run, name) for name in only]}
+        await _watch(client, await client.call("POST", f"{_path(run_id)}/{operation}", json=body))
+
+
+async def decide_workspace(
+    run_id: str, workspace: str, operation: str | None, body: Json, place: Place
+) -> None:
+    """Call an operation of one workspace of a run and follow the run; without `what`, update it."""
+    async with await api_client(*place) as client:
+        entry = _entry(await client.call("GET", _path(run_id)), workspace)
+        path = f"{_path(run_id)}/workspaces/{entry}"
+        method, path = ("PATCH", path) if operation is None else ("POST", f"{path}/{operation}")
+        await _watch(client, await client.call(method, path, json=body))
+
+
+def _path(run_id: str) -> str:
+    return f"{_RUNS}/{quote(run_id, safe='')}"
+
+
+def _entry(run: Json, named: str) -> str:
+    """The id of a workspace of a run, named by an id or its name. Raises StartError."""
+    ids = [
+        entry["id"]
+        for entry in run["workspaces"]
+        if named in {entry["id"], entry["sourceWorkspaceId"], entry["sourceName"]}
+    ]
+    if len(ids) != 1:
+        why = "no workspace" if not ids else f"{len(ids)} workspaces"
+        raise StartError(f"The run has {why} {named}: `show` lists them with their ids.")
+    return str(ids[0])
+
+
+async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
+    """Follow a run until nothing happens by itself any more, and tell what it came to.
+
+    Exits with 1 when the run, its rollback or one of its workspaces has failed.
+    """
+    path = f"{_RUNS}/{run['id']}"
+    if run["status"] not in _STANDS:
+        try:
+            with ProgressBars(aside()) as bars:
+                show = partial(_show, bars)
+                await follow(
+                    client, path, run["pageUrl"], show, lambda state: state["status"] in _STANDS
+                )
+        except asyncio.CancelledError:
+            raise GivenUpError(
+                f"The run goes on: workspace legacy-import show {run['id']}"
+            ) from None
+        run = await client.call("GET", path)
+    print_run(terminal(), run, client.base_url)
+    lost = any(entry["stage"] == "failed" for entry in run["workspaces"])
+    rolled_back = run["status"] == "rolled_back"
+    if run["status"] in _FAILED or (lost and not rolled_back):
+        raise typer.Exit(1)
+
+
+def _show(bars: ProgressBars, run: Json) -> None:
+    """Show the state of a run, and how far each of its workspaces is."""
+    bars.show("run", "Legacy import", words_of(run["status"]))
+    for entry in run["workspaces"]:
+        key, name = entry["id"], entry["sourceName"]
+        if entry["rollbackState"] in _GOING_BACK:
+            bars.show(key, name, "taken back")
+            continue
+        progress = entry.get("progress", {})
+        total = progress.get("total")
+        done = total if entry["stage"] in _ENDED else progress.get("done")
+        bars.show(key, name, words_of(entry["stage"]), done, total)
+
+
+def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
+    """Print a run: its state, and of each workspace the counts, warnings and errors."""
+    say(console, f"Legacy import {run['id']}: {words_of(run['status'])}.")
+    for entry in run["workspaces"]:
+        selection = "" if entry["selected"] else ", not selected"
+        say(
+            console,
+            f"  {entry['sourceName']} ({entry['id']}): {words_of(entry['stage'])}{selection}",
+        )
+        say(console, f"    {_numbers(entry['counts']) or 'no rows'}")
+        if "lastError" in entry:
+            say(console, f"    failed: {entry['lastError']}")
+        if entry["rollbackState"] != "none":
+            say(console, f"    rollback: {entry['rollbackState']}")
+        _listed(console, "error", entry["errors"])
+        _listed(console, "warning", entry["warnings"])
+    of_workspaces = {f"{entry['sourceName']}: {error}" for entry in run["workspaces"]
+                     for error in entry["errors"]}  # fmt: skip
+    _listed(console, "error", [entry for entry in run["errors"] if entry not in of_workspaces])
+    _listed(console, "warning", run["warnings"])
+    say(console, f"Its page: {base_url}{run['pageUrl']}")
+    for following in _next(run):
+        say(console, f"Next: workspace legacy-import {following}")
+
+
+def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
+    for run in runs:
+        names = ", ".join(entry["sourceName"] for entry in run["workspaces"]) or "no workspace yet"
+        say(console, f"{run['id']}  {run['createdAt'][:16]}Z  {words_of(run['status'])}: {names}")
+    if not runs:
+        say(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
+
+
+def _next(run: dict[str, Any]) -> Iterator[str]:
+    """The next steps somebody can take now, as the ends of commands."""
+    own, status = run["id"], run["status"]
+    selected = [entry for entry in run["workspaces"] if entry["selected"]]
+    blocked = [entry for entry in selected if entry["stage"] == "blocked"]
+    if status == "awaiting_review":
+        for entry in blocked[:_SHOWN]:
+            yield f"select {own} {entry['id']} --skip, or mend the bundle and upload it again"
+        if not blocked and selected:
+            yield f"approve {own}"
+    elif status == "approved":
+        yield f"start {own}"
+    for entry in selected[:_SHOWN]:
+        if entry["stage"] == "failed" and entry["rollbackState"] == "none":
+            yield f"retry {own} {entry['id']}"
+        elif entry["rollbackState"] == "partial":
+            yield f"rollback {own} --reason WHY --force, to remove what was kept too"
+            return
+        elif status == "cancelled" and entry["lifecycleState"] == "hidden":
+            yield f"release {own}, or rollback {own} --reason WHY"
+            return
+    if "rollbackUntil" in run and status.startswith("completed"):
+        yield f"rollback {own} --reason WHY, until {run['rollbackUntil'][:10]}, to take it back"
+
+
+def words_of(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _numbers(counts: dict[str, int]) -> str:
+    return ", ".join(f"{words_of(kind)}: {count:,}" for kind, count in counts.items())
+
+
+def _listed(console: Console, what: str, notes: list[str]) -> None:
+    for note in notes[:_SHOWN]:
+        say(console, f"    {what}: {note}")
+    if len(notes) > _SHOWN:
+        say(console, f"    and {len(notes) - _SHOWN} more {what}s, on its page")

@@ -1,0 +1,243 @@
+"""Calls about runs, and what a person is shown of the answers: the list, one run, actions."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from urllib.parse import quote
+
+import typer
+
+from cli.api_client import ApiClient, Json, RefusedError
+from cli.client.following import follow
+from cli.client.output import (
+    clock,
+    list_of,
+    overview_of,
+    page_of,
+    path_of,
+    plain,
+    print_json,
+    print_rows,
+    show_page,
+    taken,
+)
+from cli.client.profiles import Place, connected
+from cli.console import aside, say, terminal
+
+_COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "ASKED FOR", "TOOK", "NOTE")
+
+
+def joined_pairs(pairs: Sequence[str]) -> str | None:
+    """The filter of the API for pairs of a key and a value, each as a person writes it."""
+    escaped = [re.sub(r"([\\,])", r"\\\1", pair) for pair in pairs]
+    return ",".join(escaped) or None
+
+
+async def print_list(
+    place: Place, filters: Mapping[str, object], limit: int, *, as_json: bool
+) -> None:
+    """Print the newest runs that fit. Raises StartError."""
+    async with await connected(place) as client:
+        path = f"{client.workspace}/automation-runs"
+        listed = await list_of(client, path, "runs", filters, limit)
+        if as_json:
+            print_json(listed)
+            return
+        runs = listed["runs"]
+        labels = await _labels(client, sorted({run["automationId"] for run in runs}))
+    rows = [
+        (
+            run["id"],
+            run["status"],
+            labels[run["automationId"]],
+            run["source"],
+            clock(run["createdAt"]),
+            taken(run.get("startedAt"), run.get("completedAt")),
+            run.get("error") or _attributes(run),
+        )
+        for run in runs
+    ]
+    print_rows(terminal(), _COLUMNS, rows)
+
+
+def _attributes(run: Json) -> str:
+    return " ".join(f"{key}:{value}" for key, value in sorted(run.get("attributes", {}).items()))
+
+
+async def _labels(client: ApiClient, automation_ids: Sequence[str]) -> dict[str, str]:
+    """The labels of automations; the id of one that is gone."""
+
+    async def label(automation_id: str) -> str:
+        try:
+            path = f"{client.workspace}/automations/{automation_id}"
+            found = await client.call("GET", path)
+        except RefusedError:
+            return automation_id
+        return str(found["label"])
+
+    labels = await asyncio.gather(*map(label, automation_ids))
+    return dict(zip(automation_ids, labels, strict=True))
+
+
+_NODES = ("NODE", "STATUS", "KIND", "TRY", "TOOK", "ERROR")
+_CODES = {"succeeded": 0, "failed": 1, "timed_out": 1, "cancelled": 2}
+"""The exit code of each end."""
+
+
+async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
+    """Print a run and its nodes. Raises StartError."""
+    async with await connected(place) as client:
+        overview = await overview_of(client, run_id)
+        automation = overview["automation"]
+        path = f"{client.workspace}/automations/{automation['id']}/runs/{quote(run_id, safe='')}"
+        run = await client.call("GET", path)
+        page = page_of(client, run)
+    if as_json:
+        print_json(run)
+        return
+    console = terminal()
+    facts = {
+        "run": run["id"],
+        "automation": f"{automation['label']}, version {overview['version']}",
+        "status": run["status"],
+        "error": run.get("error"),
+        "source": run["source"],
+        "asked for": clock(run["createdAt"]),
+        "took": taken(run.get("startedAt"), run.get("completedAt")),
+        **{f"· {key}": value for key, value in sorted(run.get("attributes", {}).items())},
+        "page": page,
+    }
+    for name, value in facts.items():
+        if value:
+            say(console, f"{plain(name):<12}{plain(value)}")
+    say(console, "")
+    print_rows(console, _NODES, [_node_row(node) for node in run["nodeRuns"]])
+    if run["metadata"].get("trimmed"):
+        say(console, "There are more nodes; the page of the run has all of them.")
+
+
+def _node_row(node: Json) -> tuple[object, ...]:
+    place = node["nodeId"] + (f" {node['scopeKey']}" if node["scopeKey"] else "")
+    return (
+        place,
+        node["status"],
+        node["nodeKind"],
+        node["attempt"],
+        taken(node.get("startedAt"), node.get("completedAt")) if node.get("startedAt") else "",
+        node.get("error"),
+    )
+
+
+async def watch_run(place: Place, run_id: str, *, as_json: bool) -> None:
+    """Print what changes until a run has ended, and exit by how it ended. Raises StartError."""
+    last: dict[str, str] = {}
+    console = terminal()
+
+    def show(state: Json) -> None:
+        last["status"] = state["run"]["status"]
+        if as_json:
+            print_json(state, indent=None)
+            return
+        for node in state["nodes"]:
+            if last.get(node["nodeId"]) != node["status"]:
+                last[node["nodeId"]] = node["status"]
+                time = clock(node.get("completedAt") or node.get("startedAt")) or _now()
+                say(console, f"{time}  {plain(node['nodeId'])} {node['status'].replace('_', ' ')}")
+
+    async with await connected(place) as client:
+        overview = await overview_of(client, run_id)
+        page = f"/runs/{quote(run_id, safe='')}"
+        await follow(client, f"/v1{page}", page, show)
+        run = (await overview_of(client, run_id))["run"]
+    if not as_json:
+        reason = f": {plain(run['error'])}" if run.get("error") else ""
+        label = plain(overview["automation"]["label"])
+        say(console, f"{label} {run['status'].replace('_', ' ')}{reason}")
+    raise typer.Exit(_CODES[run["status"]])
+
+
+def _now() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+async def retry_run(place: Place, run_id: str, body: Mapping[str, str], *, as_json: bool) -> None:
+    """Run a run again. Raises StartError."""
+    async with await connected(place) as client:
+        path = await path_of(client, run_id)
+        run = await client.call("POST", f"{path}/retry", json=dict(body))
+        page = page_of(client, run)
+    if as_json:
+        print_json(run)
+        return
+    say(terminal(), run["id"])
+    say(aside(), f"Its page: {page}")
+
+
+async def cancel_run(place: Place, run_id: str, *, as_json: bool) -> None:
+    """Cancel a run. Raises StartError."""
+    async with await connected(place) as client:
+        path = await path_of(client, run_id)
+        run = await client.call("POST", f"{path}/cancel", json={})
+    if as_json:
+        print_json(run)
+    else:
+        say(terminal(), run["status"])
+
+
+async def open_run(place: Place, run_id: str, *, as_json: bool) -> None:
+    """Print the address of the page of a run, and open it for a person. Raises StartError."""
+    async with await connected(place) as client:
+        page = page_of(client, (await overview_of(client, run_id))["run"])
+    show_page(page, as_json=as_json)
+
+
+async def compare_runs(
+    place: Place, run_id: str, reference_id: str | None, *, as_json: bool
+) -> None:
+    """Print how a run differs from another. Raises StartError."""
+    async with await connected(place) as client:
+        path = await path_of(client, run_id)
+        query = {} if reference_id is None else {"with": reference_id}
+        comparison = await client.call("GET", f"{path}/comparison", params=query)
+    if as_json:
+        print_json(comparison)
+        return
+    for line in comparison_lines(comparison):
+        say(terminal(), line)
+
+
+def comparison_lines(comparison: Json) -> Iterator[str]:
+    """The differences of two runs, line by line: the reference as -, the run as +."""
+    for sign, name in (("-", "reference"), ("+", "run")):
+        run = comparison[name]
+        yield f"{sign} {run['id']} {run['status']}, version {run['version']}"
+    yield from _values("payload", comparison["triggerPayload"])
+    first = comparison.get("firstDivergence")
+    for node in comparison["nodes"]:
+        if not node["differs"]:
+            continue
+        is_first = first is not None and _is_at(node, first)
+        differs = ", ".join(str(aspect) for aspect in node["differs"])
+        place = f"{node['nodeId']} {node['scopeKey']}".strip()
+        yield plain(f"{place}: {differs}{' (the first that differs)' if is_first else ''}")
+        yield from _values("input", node["input"])
+        yield from _values("output", node["output"])
+    yield from _values("output of the run", comparison["output"])
+    if first is None:
+        yield "No node differs."
+    if comparison["trimmed"]:
+        yield "There are more nodes than were compared."
+
+
+def _is_at(node: Json, place: Json) -> bool:
+    return bool((node["nodeId"], node["scopeKey"]) == (place["nodeId"], place["scopeKey"]))
+
+
+def _values(name: str, values: Json) -> Iterator[str]:
+    for one in values["differences"]:
+        yield plain(f"  {name} {one['path']}")
+        if one.get("before") is not None:
+            yield plain(f"    - {one['before']}")
+        if one.get("after") is not None:
+            yield plain(f"    + {one['after']}")

@@ -1,0 +1,218 @@
+"""Worker versioning: the build of this code, and changes of which build takes new work."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version as release_of
+from pathlib import Path
+
+import structlog
+import typer
+from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import WorkerDeploymentConfig
+
+from cli.console import StartError, complain
+from cli.deploy.deployment import Build, Deployment, Routing, State
+from runtime.configuration.sections import DeploymentSettings, WorkerVersions
+from runtime.configuration.settings import SettingsError
+
+log = structlog.get_logger()
+
+SOURCES = Path(__file__).parents[2]
+DETERMINISTIC = ("workflows", "models/automation/automations/rules/planner")
+"""The packages that decide which commands an execution gives: others change nothing at a replay."""
+
+_FIRST_DELAY = 0.05
+_LONGEST_DELAY = 2.0
+_TRIES_IN_SILENCE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerVersion:
+    """A build of the workers, and what it is registered for."""
+
+    deployment: str
+    build: str
+    use: WorkerVersions = WorkerVersions.NEWEST
+
+    @classmethod
+    def of(cls, settings: DeploymentSettings) -> "WorkerVersion":
+        build = settings.worker_build or default_build()
+        return cls(settings.worker_deployment, build, settings.worker_versions)
+
+    @property
+    def takes_over(self) -> bool:
+        """True when it executes whatever is open and whatever comes."""
+        return self.use is not WorkerVersions.PROMOTED
+
+    @property
+    def poller_group(self) -> str:
+        """The name by which a task queue tells its pollers; empty for pollers without a version."""
+        return "" if self.use is WorkerVersions.OFF else f"{self.deployment}:{self.build}"
+
+    def config(self) -> WorkerDeploymentConfig:
+        """The configuration of each of its workers.
+
+        Without a name for the build, the SDK hashes the code of every module.
+        """
+        versioned = self.use is not WorkerVersions.OFF
+        behavior = VersioningBehavior.AUTO_UPGRADE if versioned else VersioningBehavior.UNSPECIFIED
+        return WorkerDeploymentConfig(
+            version=WorkerDeploymentVersion(self.deployment, self.build),
+            use_worker_versioning=versioned,
+            default_versioning_behavior=behavior,
+        )
+
+
+async def promote_at_start(client: Client, version: WorkerVersion) -> None:
+    """Make the version current as soon as Temporal knows its workers, where settings say so.
+
+    A worker with some of the queues only waits for the workers of the others.
+    """
+    if version.use is not WorkerVersions.NEWEST:
+        return
+    deployment = Deployment(client, version.deployment)
+    delay, tries = _FIRST_DELAY, 1
+    while (refusal := await _refusal(deployment, version.build)) is not None:
+        if tries == _TRIES_IN_SILENCE:
+            code, reason = refusal.status.name, refusal.message
+            log.warning("this build is not current yet", build=version.build, code=code, why=reason)
+        await asyncio.sleep(delay)
+        delay, tries = min(delay * 2, _LONGEST_DELAY), tries + 1
+
+
+async def _refusal(deployment: Deployment, build: str) -> RPCError | None:
+    try:
+        await deployment.promote(build)
+    except RPCError as error:
+        return error
+    return None
+
+
+@cache
+def default_build() -> str:
+    """The release, and a hash of the code that a replay depends on: `0.0.1-1f0c9d2e7a4b`."""
+    digest = hashlib.sha256()
+    for package in DETERMINISTIC:
+        for path in sorted((SOURCES / package).rglob("*.py")):
+            digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    return f"{release_of('workspace-platform')}-{digest.hexdigest()[:12]}"
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def require_build(deployment: Deployment, routing: Routing, build_id: str) -> Build:
+    """The build of this name. Raises RefusedError."""
+    build = routing.build(build_id)
+    if build is None:
+        names = [build.build_id for build in routing.builds]
+        raise unknown_build(deployment.name, build_id, names)
+    return build
+
+
+async def promote(deployment: Deployment, build_id: str) -> str:
+    """Make a build current; says what has become of it. Raises RefusedError."""
+    routing = await deployment.routing()
+    if require_build(deployment, routing, build_id).state is State.CURRENT:
+        return f"{build_id} is current already."
+    await _require_workers(deployment, build_id)
+    await deployment.promote(build_id, routing.token)
+    return f"{build_id} is current: it takes all new work, and what is open and not pinned."
+
+
+async def ramp(deployment: Deployment, build_id: str, percent: float) -> str:
+    """Give a build a share of new work; says what has become of it. Raises RefusedError."""
+    routing = await deployment.routing()
+    build = require_build(deployment, routing, build_id)
+    if build.state is State.CURRENT:
+        raise RefusedError(f"Build {build_id} is current, and takes whatever no other is given.")
+    if percent:
+        await _require_workers(deployment, build_id)
+    elif build.state is not State.RAMPING:
+        return f"{build_id} takes no new work already."
+    await deployment.ramp(build_id, percent, routing.token)
+    return f"{build_id} takes {percent:g} % of new work." if percent else f"{build_id} takes none."
+
+
+async def roll_back(deployment: Deployment) -> str:
+    """Make the build current that was so before. Raises RefusedError."""
+    builds = (await deployment.routing()).builds
+    earlier = _earlier(builds)
+    if earlier is None:
+        raise RefusedError("No other build was current before.")
+    return await promote(deployment, earlier.build_id)
+
+
+def _earlier(builds: Sequence[Build]) -> Build | None:
+    """The build that was current last, before the one that is."""
+    candidates = [
+        build for build in builds if build.last_current and build.state is not State.CURRENT
+    ]
+    return max(candidates, key=lambda build: build.last_current or _NEVER, default=None)
+
+
+async def _require_workers(deployment: Deployment, build_id: str) -> None:
+    workers = (await deployment.workers([build_id]))[build_id]
+    idle = [queue.value for queue, processes in workers.items() if not processes]
+    if idle:
+        raise without_workers(build_id, idle)
+
+
+class RefusedError(Exception):
+    """The change makes no sense for the deployment as it is; the message says what to do."""
+
+    retryable = False
+
+
+def unknown_build(name: str, build: str, builds: Sequence[str]) -> RefusedError:
+    if not builds:
+        return RefusedError(
+            f"No worker has registered as a version of the deployment {name} yet. Start workers"
+            " with WORKSPACE_WORKER_VERSIONS=promoted; WORKSPACE_WORKER_DEPLOYMENT names another."
+        )
+    return RefusedError(f"The deployment {name} has no build {build}. It has {', '.join(builds)}.")
+
+
+def without_workers(build: str, queues: Sequence[str]) -> RefusedError:
+    return RefusedError(
+        f"No worker of build {build} works on: {', '.join(queues)}. Start its workers first, for"
+        " what it is given would wait for them."
+    )
+
+
+def still_in_use(build: str, state: str) -> RefusedError:
+    return RefusedError(
+        f"Build {build} is {state}: it takes new work. Promote another one, or ramp it to 0, then"
+        " drain it."
+    )
+
+
+def other_code(build: str, current: str) -> RefusedError:
+    return RefusedError(
+        f"This is the code of build {build}, but {current or 'none'} is current: only its own code"
+        " can say what replays there. Ask in a checkout or container of the current build."
+    )
+
+
+@contextmanager
+def reported_refusals() -> Iterator[None]:
+    """Say why nothing was changed, and exit with code 1."""
+    try:
+        yield
+    except (RefusedError, SettingsError, StartError, ConnectionError) as error:
+        complain(str(error))
+    except RPCError as error:
+        changed = error.status in {RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.ABORTED}
+        advice = " It may have been changed meanwhile: see `workspace deploy status`."
+        complain(f"Temporal refused: {error.message}.{advice if changed else ''}")
+    else:
+        return
+    raise typer.Exit(1) from None

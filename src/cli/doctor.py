@@ -1,0 +1,161 @@
+"""`workspace doctor`: checks the settings, and that what they name can be reached and used."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from cli.console import StartError, reported, terminal
+from cli.doctor_checks import (
+    Finding,
+    Status,
+    check_database,
+    check_disks,
+    check_identity_provider,
+    check_mail,
+    check_object_store,
+    check_pooler,
+    check_schema,
+    check_search_attributes,
+    check_secret_key,
+    check_temporal,
+    check_workers,
+)
+from cli.supervisor.state import StateDir, read_object
+from runtime.configuration.settings import Settings, load_settings
+
+_COLORS = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILURE: "red"}
+_CHECKS: Sequence[Callable[[Settings], Awaitable[Finding]]] = (
+    check_database,
+    check_pooler,
+    check_schema,
+    check_secret_key,
+    check_object_store,
+    check_disks,
+    check_temporal,
+    check_search_attributes,
+    check_workers,
+    check_identity_provider,
+    check_mail,
+)
+
+
+def doctor(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    state_dir: Annotated[
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a platform.")
+    ] = Path(".state"),
+) -> None:
+    """Check the settings, and all that they name; exits with 1 at a failure, not at a warning.
+
+    What the environment does not say is taken from the platform that runs on the state directory.
+    """
+    with reported():
+        settings, base_url = settings_of(state_dir)
+        findings = asyncio.run(_examine(settings, base_url, StateDir(state_dir)))
+    if as_json:
+        typer.echo(json.dumps(_json_of(findings), indent=2))
+    else:
+        _print(findings)
+    raise typer.Exit(1 if any(one.status is Status.FAILURE for one in findings) else 0)
+
+
+def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
+    """The settings of a platform, and where its API is, if one runs on the state directory.
+
+    Raises StartError when there is none and the environment names none either.
+    """
+    state = StateDir(state_dir)
+    if not state.is_owned():
+        if "DATABASE_URL" not in os.environ:
+            raise StartError(
+                f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
+                " --state-dir. Of one that runs elsewhere, set DATABASE_URL and the other"
+                " variables."
+            )
+        return load_settings(), None
+    connection = read_object(state.connection)
+    if not connection:
+        raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
+    return load_settings(**_known(state)), str(connection["baseUrl"])
+
+
+def _known(state: StateDir) -> dict[str, Any]:
+    """The settings by which a running platform has its parts, unless the environment has them."""
+    from cli.supervisor.development import development_sessions
+
+    fields = state.running_settings()
+    for variable, value in development_sessions(state).environment.items():
+        fields[variable.removeprefix("WORKSPACE_").lower()] = value
+    return fields
+
+
+async def _examine(settings: Settings, base_url: str | None, state: StateDir) -> Sequence[Finding]:
+    findings = [_versions(settings)]
+    if base_url is not None:
+        findings.append(await _platform(base_url, state))
+    checks = [
+        check
+        for check in _CHECKS
+        if check is not check_pooler or settings.database_pooler_url is not None
+    ]
+    return [*findings, *[await check(settings) for check in checks]]
+
+
+def _versions(settings: Settings) -> Finding:
+    from cli.deploy.versioning import WorkerVersion
+
+    build = WorkerVersion.of(settings).build
+    python = sys.version.split()[0]
+    return Finding("This build", f"workers {build}, Python {python}")
+
+
+async def _platform(url: str, state: StateDir) -> Finding:
+    import httpx2
+
+    subject = "Platform"
+    async with httpx2.AsyncClient(trust_env=False, timeout=5) as client:
+        try:
+            answer = await client.get(f"{url}/readyz")
+        except httpx2.TransportError:
+            return Finding(subject, f"does not answer at {url}", f"see {state.logs}")
+    if answer.is_success:
+        return Finding(subject, f"answers at {url}")
+    try:
+        reason = str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        reason = f"status {answer.status_code}"
+    return Finding(subject, f"is not ready at {url}: {reason}", f"see {state.logs}")
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "checked", "found", "do this"):
+        table.add_column(column, overflow="fold")
+    for one in findings:
+        mark = f"[{_COLORS[one.status]}]{one.status}[/]"
+        table.add_row(mark, one.subject, escape(one.fact), escape(one.remedy or ""))
+    terminal().print(table)
+
+
+def _json_of(findings: Sequence[Finding]) -> dict[str, Any]:
+    return {
+        "ok": all(finding.status is not Status.FAILURE for finding in findings),
+        "checks": [
+            {
+                "subject": finding.subject,
+                "status": finding.status.value,
+                "found": finding.fact,
+                "remedy": finding.remedy,
+            }
+            for finding in findings
+        ],
+    }

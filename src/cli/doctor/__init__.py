@@ -1,1 +1,0 @@
-"""`workspace doctor`: what an operator asks first, each with the way to mend it."""

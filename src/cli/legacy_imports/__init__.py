@@ -1,1 +1,0 @@
-"""Legacy imports from the command line: `workspace legacy-import …`."""

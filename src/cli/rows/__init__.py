@@ -1,1 +1,0 @@
-"""Bringing rows in from the command line: `workspace import` and `workspace refresh`."""

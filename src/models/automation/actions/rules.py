@@ -1,0 +1,296 @@
+"""The config of each kind of action, and everything wrong with one.
+
+A value may be a binding at any depth, as in the nodes of automations (C8); a binding is judged by
+itself here, and what it gives when the action runs.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from models.automation.automations.rules.graph.catalog import BY_ID_ONLY, NAMED
+from models.automation.automations.rules.graph.configs import (
+    CreateRecordConfig,
+    DeleteRecordConfig,
+    HttpRequestConfig,
+    NotifyConfig,
+    QueryRecordsConfig,
+    SendEmailConfig,
+    SendWebhookConfig,
+    TransformConfig,
+    UpdateRecordConfig,
+)
+from models.automation.automations.rules.graph.node_checks import model_problems
+from models.automation.automations.rules.graph.shapes import CelExpression, NodeId, Retry
+from models.automation.automations.rules.language.bindings import (
+    SECRETS_LEAVE,
+    SENDERS,
+    is_binding,
+    problems,
+    without_literals,
+    written,
+)
+from models.automation.automations.rules.language.static_reads import references, secrets_in
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
+from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.expressions import compile_expression
+from models.core.http_requests import GIVE_AGAIN, left_hidden
+from models.core.problems import refuse
+from models.sources.external_resources.rules.resources import ProviderResource
+from runtime.errors import Detail, ValidationError
+from runtime.ids import parse_id
+
+MAX_STEPS = 50
+
+
+class ActionKind(StrEnum):
+    REFRESH_DATA_SOURCE = "refresh_data_source"
+    RUN_AUTOMATION = "run_automation"
+    CREATE_RECORD = "create_record"
+    UPDATE_RECORD = "update_record"
+    DELETE_RECORD = "delete_record"
+    QUERY_RECORDS = "query_records"
+    HTTP_REQUEST = "http_request"
+    SEND_NOTIFICATION = "send_notification"
+    SEND_EMAIL = "send_email"
+    SEND_WEBHOOK = "send_webhook"
+    IMPORT_RESOURCE = "import_resource"
+    TRANSFORM = "transform"
+    SEQUENCE = "sequence"
+
+
+class RefreshDataSourceConfig(Input):
+    """Refresh a data source."""
+
+    model_config = example({"dataSourceId": EXAMPLE_ID})
+
+    data_source_id: InputId
+
+
+class RunAutomationConfig(Input):
+    """Run an automation with the input of the action; with `wait` the result is that of its run."""
+
+    model_config = example({"automationId": EXAMPLE_ID, "wait": True})
+
+    automation_id: InputId
+    wait: bool = False
+
+
+class ImportResourceConfig(Input):
+    """Copy a resource of a provider into the workspace."""
+
+    model_config = example(
+        {
+            "connectionId": EXAMPLE_ID,
+            "resource": {
+                "externalType": "file",
+                "externalId": "1BxiMVs0",
+                "name": "Prices",
+                "surfaceKind": "spreadsheet",
+                "capabilities": ["read", "import"],
+            },
+        }
+    )
+
+    connection_id: InputId
+    resource: ProviderResource
+
+
+class Step(Input):
+    """One step of a sequence: a config of its own, as that of an action of its kind.
+
+    `input` overlays the top-level keys of `config`. A step whose `when` is false is skipped.
+    """
+
+    id: NodeId
+    kind: Literal[
+        "refresh_data_source",
+        "run_automation",
+        "create_record",
+        "update_record",
+        "delete_record",
+        "query_records",
+        "http_request",
+        "send_notification",
+        "send_email",
+        "send_webhook",
+        "import_resource",
+        "transform",
+    ]
+    config: JsonObject = Field(default_factory=dict)
+    input: JsonObject = Field(default_factory=dict)
+    when: CelExpression | None = None
+    continue_on_error: bool = False
+    retry: Retry | None = None
+
+
+class SequenceConfig(Input):
+    """Take steps one after the other; later steps read the results of earlier ones as nodes."""
+
+    model_config = example(
+        {
+            "steps": [
+                {
+                    "id": "rate",
+                    "kind": "http_request",
+                    "config": {"url": "https://api.example.com/rates/EUR"},
+                },
+                {
+                    "id": "note",
+                    "kind": "create_record",
+                    "config": {
+                        "databaseId": EXAMPLE_ID,
+                        "data": {"rate": {"type": "node", "value": "rate.body.rate"}},
+                    },
+                },
+            ]
+        }
+    )
+
+    steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
+
+    @field_validator("steps")
+    @classmethod
+    def _distinct_ids(cls, steps: list[Step]) -> list[Step]:
+        if len({step.id for step in steps}) < len(steps):
+            raise ValueError("every step needs an id of its own")
+        return steps
+
+
+CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
+    {
+        ActionKind.REFRESH_DATA_SOURCE: RefreshDataSourceConfig,
+        ActionKind.RUN_AUTOMATION: RunAutomationConfig,
+        ActionKind.CREATE_RECORD: CreateRecordConfig,
+        ActionKind.UPDATE_RECORD: UpdateRecordConfig,
+        ActionKind.DELETE_RECORD: DeleteRecordConfig,
+        ActionKind.QUERY_RECORDS: QueryRecordsConfig,
+        ActionKind.HTTP_REQUEST: HttpRequestConfig,
+        ActionKind.SEND_NOTIFICATION: NotifyConfig,
+        ActionKind.SEND_EMAIL: SendEmailConfig,
+        ActionKind.SEND_WEBHOOK: SendWebhookConfig,
+        ActionKind.IMPORT_RESOURCE: ImportResourceConfig,
+        ActionKind.TRANSFORM: TransformConfig,
+        ActionKind.SEQUENCE: SequenceConfig,
+    }
+)
+
+
+def parts_of(kind: ActionKind, config: JsonObject) -> list[tuple[str, ActionKind, JsonObject]]:
+    """The configs an action consists of, each with its path, kind and parameters.
+
+    Of a sequence also the configs of its steps, with their inputs laid over; what has no readable
+    shape is left out, and so are more steps than it may have.
+    """
+    parameters = {key: value for key, value in config.items() if key != "kind"}
+    parts: list[tuple[str, ActionKind, JsonObject]] = [("", kind, parameters)]
+    steps: Any = parameters.get("steps") if kind is ActionKind.SEQUENCE else None
+    for place, step in enumerate(steps[:MAX_STEPS] if isinstance(steps, list) else []):
+        step_kind = _STEP_KINDS.get(_text(step, "kind"))
+        if step_kind is not None:
+            own = {**_object(step, "config"), **_object(step, "input")}
+            parts.append((f"steps.{place}.config", step_kind, own))
+    return parts
+
+
+_STEP_KINDS = {kind.value: kind for kind in ActionKind if kind is not ActionKind.SEQUENCE}
+
+
+def _text(step: object, key: str) -> str:
+    value = step.get(key) if isinstance(step, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _object(step: JsonObject, key: str) -> JsonObject:
+    value = step.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+_NOUNS = {
+    "databaseId": "database",
+    "recordId": "record",
+    "dataSourceId": "data_source",
+    "automationId": "automation",
+    "connectionId": "connection",
+    "endpointId": "webhook_endpoint",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An id in a config and the noun it must be one of."""
+
+    noun: str
+    id: Id
+
+
+def checked_config(kind: ActionKind, config: JsonObject) -> JsonObject:
+    """The config as it is stored, with its `kind`. Raises `ValidationError` below `config`."""
+    if config.get("kind", kind.value) != kind.value:
+        raise ValidationError.at("config.kind", "It must be the same as kind.")
+    try:
+        details = [
+            Detail(f"config.{path}" if path else "config", message)
+            for path, message in _problems(kind, config)
+        ]
+    except BindingError as error:
+        raise ValidationError.at("config", error.message) from None
+    refuse(details)
+    return {**config, "kind": kind.value}
+
+
+def check_given(config: JsonObject) -> None:
+    """Raises `ValidationError` for credentials that are hidden, and so cannot be sent."""
+    places = left_hidden(config, written)
+    refuse([Detail(".".join(map(str, ("config", *one))), GIVE_AGAIN) for one in places])
+
+
+def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]:
+    yield from problems(config)
+    if references(config, "vars"):
+        yield "", "An action has no variables; give it an input instead."
+    for place, part_kind, parameters in parts_of(kind, config):
+        prefix = f"{place}." if place else ""
+        sends = part_kind is ActionKind.SEQUENCE or part_kind.value in SENDERS
+        if not sends:
+            yield from ((prefix + path, SECRETS_LEAVE) for path, _ in secrets_in(parameters))
+        for name in NAMED.values():
+            if is_binding(parameters.get(name)):
+                yield prefix + name, BY_ID_ONLY
+        for path, message in model_problems(CONFIGS[part_kind], without_literals(parameters)):
+            yield (prefix + path).rstrip("."), message
+    yield from _conditions(config)
+
+
+def _conditions(config: JsonObject) -> Iterator[tuple[str, str]]:
+    steps = config.get("steps")
+    for place, step in enumerate(steps if isinstance(steps, list) else []):
+        when = step.get("when") if isinstance(step, dict) else None
+        if not isinstance(when, str):
+            continue
+        try:
+            if not compile_expression(when).decides:
+                yield f"steps.{place}.when", "The expression must give true or false."
+        except BindingError as error:
+            yield f"steps.{place}.when", error.message
+
+
+def named_ids(kind: ActionKind, config: JsonObject) -> list[Named]:
+    """The ids a config names outside of bindings, whatever else is wrong with it."""
+    targets: list[Named] = []
+    for _, _, parameters in parts_of(kind, config):
+        for key, noun in _NOUNS.items():
+            targets += _ids(noun, [parameters.get(key)])
+        users = parameters.get("userIds")
+        targets += _ids("user", users if isinstance(users, list) else [])
+    return list(dict.fromkeys(targets))
+
+
+def _ids(noun: str, values: list[Any]) -> list[Named]:
+    plain = [without_literals(value) if is_binding(value) else value for value in values]
+    ids = [parse_id(value) for value in plain if isinstance(value, str)]
+    return [Named(noun, one) for one in ids if one is not None]

@@ -1,1 +1,0 @@
-"""The things an action can do, and the problems of its config."""

@@ -1,1 +1,0 @@
-"""Buttons: fields of records that run an action."""

@@ -1,0 +1,333 @@
+"""Circuit breakers of automations: failures in a row pause it, and one run tries it again.
+
+Each turn is one transaction about one breaker that no other worker holds.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field as WireField
+from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
+
+from models.automation.automations.queries import AUTOMATION, VERSION
+from models.core.access.rules import Principal, PrincipalType
+from models.core.base import Id, Input, Moment, Shape, example
+from models.core.lifecycle.rules import Lifecycle
+from models.core.pauses import commands as pauses
+from models.core.pauses.commands import Paused, release_oldest
+from models.core.pauses.queries import pauses_of, resting_under
+from models.core.pauses.rules import PauseCause, PauseSubject
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, notify
+from models.messages.workspace_events.log import append_event
+from models.messages.workspace_events.rules import EventType
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+from runtime.processes.fault_injection import FaultPoint, inject_fault
+
+MOST_FAILURES = 1_000
+LONGEST_PAUSE = 86_400
+"""Seconds."""
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"
+    """Runs rest until its time is over."""
+    HALF_OPEN = "half_open"
+    """One run tries whether the automation works again."""
+
+
+BREAKER_MOVES: Mapping[BreakerState, frozenset[BreakerState]] = {
+    BreakerState.CLOSED: frozenset({BreakerState.OPEN}),
+    BreakerState.OPEN: frozenset({BreakerState.HALF_OPEN, BreakerState.CLOSED}),
+    BreakerState.HALF_OPEN: frozenset({BreakerState.OPEN, BreakerState.CLOSED}),
+}
+BREAKER_LIFECYCLE = Lifecycle(BREAKER_MOVES)
+
+
+def after_trial(status: str) -> BreakerState:
+    """The state that follows from the end of the run that tried; a cancelled one says nothing."""
+    if status == "succeeded":
+        return BreakerState.CLOSED
+    return BreakerState.HALF_OPEN if status == "cancelled" else BreakerState.OPEN
+
+
+class CircuitBreaker(SQLModel, table=True):
+    """The circuit breaker of an automation; `failures` in a row open it for `pause_seconds`.
+
+    A trigger of the runs forgets `failed_in_a_row` when one succeeds, and writes `trial_status`
+    when the run that tries the automation again has ended. A trigger of what rests makes one due
+    that is half-open and has no run. At `due_at` a worker moves it on.
+    """
+
+    __tablename__ = "circuit_breaker"
+    __table_args__ = (
+        same_workspace("automation_id", "automation.id"),
+        one_of("state", BreakerState),
+        partial_index("ix_circuit_breaker_due_at", "due_at", where="due_at IS NOT NULL"),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    failures: int
+    pause_seconds: int
+    state: str
+    failed_in_a_row: int
+    opened_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    due_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    trial_run_id: Id | None = None
+    trial_status: str | None = None
+
+
+circuit_breaker = table_of(CircuitBreaker)
+
+
+class SetCircuitBreaker(Input):
+    """Body of set circuit breaker: failures in a row that open it, and for how long."""
+
+    model_config = example({"failures": 5, "pauseSeconds": 300})
+
+    failures: Annotated[int, WireField(ge=1, le=MOST_FAILURES)]
+    pause_seconds: Annotated[int, WireField(ge=1, le=LONGEST_PAUSE)]
+
+
+class CircuitBreakerShape(Shape):
+    """The circuit breaker of an automation; one that is off has its `state` alone.
+
+    While it is `open`, `triesAt` says when a run is let through, and `resting` how many wait.
+    While it is `half_open`, `trialRunId` is the run that tries, once there is one.
+    """
+
+    is_on: bool
+    state: BreakerState = BreakerState.CLOSED
+    failures: int | None = None
+    pause_seconds: int | None = None
+    failed_in_a_row: int | None = None
+    opened_at: Moment | None = None
+    tries_at: Moment | None = None
+    trial_run_id: Id | None = None
+    resting: int | None = None
+
+
+async def read_breaker(
+    work: UnitOfWork, workspace_id: Id, automation_id: Id
+) -> CircuitBreakerShape:
+    """The circuit breaker of an automation, and how much rests under it."""
+    row = await work.first(
+        select(circuit_breaker).where(
+            circuit_breaker.c.workspace_id == workspace_id,
+            circuit_breaker.c.automation_id == automation_id,
+        ),
+        of=CircuitBreaker,
+    )
+    if row is None:
+        return CircuitBreakerShape(is_on=False)
+    pauses = await pauses_of(work, workspace_id, [automation_id])
+    holder = pauses.get((automation_id, PauseCause.CIRCUIT_BREAKER))
+    return CircuitBreakerShape(
+        is_on=True,
+        state=BreakerState(row.state),
+        failures=row.failures,
+        pause_seconds=row.pause_seconds,
+        failed_in_a_row=row.failed_in_a_row,
+        opened_at=row.opened_at,
+        tries_at=row.due_at if row.state == BreakerState.OPEN else None,
+        trial_run_id=row.trial_run_id,
+        resting=None if holder is None else await resting_under(work, holder.id),
+    )
+
+
+_breaker = circuit_breaker.c
+_NO_TRIAL = {"trial_run_id": None, "trial_status": None}
+
+
+async def set_breaker(
+    work: UnitOfWork, workspace_id: Id, automation_id: Id, body: SetCircuitBreaker
+) -> None:
+    """Give an automation a circuit breaker, or other numbers to the one it has."""
+    numbers = {"failures": body.failures, "pause_seconds": body.pause_seconds}
+    await work.execute(
+        upsert(circuit_breaker)
+        .values(
+            automation_id=automation_id,
+            workspace_id=workspace_id,
+            state=BreakerState.CLOSED.value,
+            failed_in_a_row=0,
+            **numbers,
+        )
+        .on_conflict_do_update(index_elements=["automation_id"], set_=numbers)
+    )
+
+
+async def remove_breaker(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
+    """Take the circuit breaker from an automation; what rests under it starts."""
+    await close_breaker(work, workspace_id, automation_id)
+    await work.execute(delete(circuit_breaker).where(*_breaker_of(workspace_id, automation_id)))
+
+
+async def close_breaker(
+    work: UnitOfWork, workspace_id: Id, automation_id: Id, rate: int | None = None
+) -> None:
+    """Close the circuit breaker of an automation; a closed one stays as it is."""
+    statement = select(circuit_breaker).where(*_breaker_of(workspace_id, automation_id))
+    row = await work.first(statement.with_for_update(), of=CircuitBreaker)
+    if row is not None and row.state != BreakerState.CLOSED:
+        await close_held(work, row, "Somebody closed the circuit breaker.", rate)
+
+
+async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
+    """Count a run that failed, in the transaction of its end; the last one opens the breaker.
+
+    The row is locked until that commits, so ends at the same time are counted one after the other.
+    """
+    row = await work.first(
+        update(circuit_breaker)
+        .where(*_breaker_of(workspace_id, automation_id), _breaker.state == BreakerState.CLOSED)
+        .values(failed_in_a_row=_breaker.failed_in_a_row + 1)
+        .returning(circuit_breaker),
+        of=CircuitBreaker,
+    )
+    if row is None or row.failed_in_a_row < row.failures:
+        return
+    reason = f"{row.failed_in_a_row:,} runs failed in a row."
+    await open_held(work, row)
+    await pauses.begin_pause(work, _paused(row), reason)
+    minutes = f"A run is let through after {row.pause_seconds:,} seconds; the others rest."
+    event = EventType.AUTOMATION_BREAKER_OPENED
+    await announce(
+        work, automation_id, event, "is paused by its circuit breaker", f"{reason} {minutes}"
+    )
+
+
+async def open_held(work: UnitOfWork, row: CircuitBreaker) -> None:
+    """Open a breaker whose row is locked, for its time."""
+    due = work.now + timedelta(seconds=row.pause_seconds)
+    await move_held(work, row, BreakerState.OPEN, opened_at=work.now, due_at=due, **_NO_TRIAL)
+
+
+async def close_held(
+    work: UnitOfWork, row: CircuitBreaker, reason: str, rate: int | None = None
+) -> None:
+    """Close a breaker whose row is locked; what rests under it starts."""
+    values = {"failed_in_a_row": 0, "opened_at": None, "due_at": None, **_NO_TRIAL}
+    if await move_held(work, row, BreakerState.CLOSED, **values):
+        await pauses.resume(work, _paused(row), rate)
+        event = EventType.AUTOMATION_BREAKER_CLOSED
+        await announce(work, row.automation_id, event, "runs again", reason)
+
+
+async def move_held(
+    work: UnitOfWork, row: CircuitBreaker, state: BreakerState, **values: object
+) -> bool:
+    """Bring a breaker to another state; False when it may not go there from its own."""
+    sources = BREAKER_LIFECYCLE.sources_of(state)
+    statement = update(circuit_breaker).where(
+        _breaker.automation_id == row.automation_id, _breaker.state.in_(sources)
+    )
+    return (await work.execute(statement.values(state=state.value, **values))).rowcount > 0
+
+
+def _paused(row: CircuitBreaker) -> Paused:
+    kind, cause = PauseSubject.AUTOMATION, PauseCause.CIRCUIT_BREAKER
+    return Paused(row.workspace_id, kind, row.automation_id, cause)
+
+
+def _breaker_of(workspace_id: Id, automation_id: Id) -> tuple[Any, ...]:
+    return _breaker.workspace_id == workspace_id, _breaker.automation_id == automation_id
+
+
+LOOK_SECONDS = 300.0
+"""Seconds until a half-open breaker without a run looks again for one.
+
+A trigger of what rests makes it due at once; only a run that comes in at the moment of the look is
+left to the next one. So breakers of automations that nobody starts cost next to nothing.
+"""
+
+BREAKER_DUE = exists().where(_breaker.due_at <= func.now())
+
+
+async def advance_breaker(work: UnitOfWork) -> bool:
+    """Move one breaker on that is due; False when none is."""
+    due = (
+        select(circuit_breaker)
+        .where(_breaker.due_at <= work.now)
+        .order_by(_breaker.due_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    row = await work.first(due, of=CircuitBreaker)
+    if row is None:
+        return False
+    if row.state == BreakerState.OPEN:
+        await move_held(work, row, BreakerState.HALF_OPEN)
+        await _try_run(work, row)
+    elif row.trial_status is None:
+        await _try_run(work, row)
+    else:
+        await _end_trial(work, row, after_trial(row.trial_status))
+    inject_fault(FaultPoint.AFTER_BREAKER_BEFORE_COMMIT, row.automation_id)
+    return True
+
+
+async def _try_run(work: UnitOfWork, row: CircuitBreaker) -> None:
+    """Let the oldest resting run through; its end makes the breaker due again."""
+    run_id = await release_oldest(work, row.automation_id, PauseCause.CIRCUIT_BREAKER)
+    due = work.now + timedelta(seconds=LOOK_SECONDS) if run_id is None else None
+    values = {"trial_run_id": run_id, "trial_status": None, "due_at": due}
+    this = _breaker.automation_id == row.automation_id
+    await work.execute(update(circuit_breaker).where(this).values(**values))
+
+
+async def _end_trial(work: UnitOfWork, row: CircuitBreaker, state: BreakerState) -> None:
+    if state is BreakerState.CLOSED:
+        await close_held(work, row, "A run has succeeded, and those that rest are started.")
+    elif state is BreakerState.OPEN:
+        await open_held(work, row)
+    else:
+        await _try_run(work, row)
+
+
+class _AnnouncedBreaker(Protocol):
+    workspace_id: Id
+    label: str
+    item_id: Id
+    author_id: Id | None
+
+
+async def announce(
+    work: UnitOfWork, automation_id: Id, event: EventType, verb: str, body: str
+) -> None:
+    """Log that a circuit breaker moved, and notify who made the published version."""
+    row = await work.first(
+        select(
+            AUTOMATION.workspace_id,
+            AUTOMATION.label,
+            AUTOMATION.item_id,
+            VERSION.created_by_user_id.label("author_id"),
+        )
+        .select_from(AUTOMATION.id.table)
+        .outerjoin(VERSION.id.table, VERSION.id == AUTOMATION.published_version_id)
+        .where(AUTOMATION.id == automation_id),
+        of=_AnnouncedBreaker,
+    )
+    assert row is not None, "the breaker refers to its automation"
+    principal = Principal(type=PrincipalType.SYSTEM, id=automation_id, user_id=automation_id)
+    data = {"automationId": str(automation_id)}
+    await append_event(work, principal, row.workspace_id, event, data, item_id=row.item_id)
+    if row.author_id is None:
+        return
+    notice = Notice(
+        kind=NotificationKind.AUTOMATION_FAILED,
+        title=f"“{row.label}” {verb}",
+        body=body,
+        item_id=row.item_id,
+        data=data,
+        key=f"{event}/{automation_id}/{wire_timestamp(work.now)}",
+    )
+    await notify(work, row.workspace_id, [row.author_id], notice)

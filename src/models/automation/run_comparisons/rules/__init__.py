@@ -1,1 +1,0 @@
-"""Pure rules of comparisons: `alignment` of the nodes of two runs, `differences` of values."""

@@ -1,1 +1,0 @@
-"""Overviews of runs for their pages: the graph, and the progress of each node."""

@@ -1,0 +1,140 @@
+"""Secrets of a workspace: stored and deleted, listed by name, opened for nodes."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, delete, func, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.secrets.rules import MAX_SECRETS, SecretValue, is_secret_name, secret_place
+from models.automation.secrets.tables import WorkspaceSecret, workspace_secret
+from models.core.access.rules import Actor
+from models.core.base import Id, Input, Moment, Nullable, Shape
+from models.core.pagination import PageRequest
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork, Work
+from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.postgresql.statements import PreparedStatement, lock_name
+
+
+class SecretBody(Shape):
+    """A secret as everybody sees it."""
+
+    name: str
+    created_at: Moment
+    updated_at: Moment
+
+
+class SecretList(Shape):
+    secrets: list[SecretBody]
+    cursor: Nullable[str]
+
+
+class PutSecret(Input):
+    """Body of put secret."""
+
+    value: SecretValue
+
+
+class DeletedSecret(Shape):
+    name: str
+
+
+async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:
+    """The secrets of the workspace by name, without their values."""
+    shown = workspace_secret.c
+    statement = select(shown.name, shown.created_at, shown.updated_at).where(
+        shown.workspace_id == actor.workspace_id
+    )
+    found = await page.ascending(work, statement, shown.name, of=WorkspaceSecret)
+    secrets = [SecretBody.model_validate(row) for row in found.items]
+    return SecretList(secrets=secrets, cursor=found.cursor)
+
+
+_SEALED = PreparedStatement(
+    select(workspace_secret.c.name, workspace_secret.c.sealed_value).where(
+        workspace_secret.c.workspace_id == bindparam("workspace_id"),
+        workspace_secret.c.name == func.any(bindparam("names", type_=ARRAY(Text))),
+    )
+)
+
+
+async def secret_values(
+    work: Work, keys: KeyRing, workspace_id: Id, names: Collection[str]
+) -> dict[str, str]:
+    """The values of the secrets that exist among these, by name. Raises UnreadableError."""
+    parameters = {"workspace_id": workspace_id, "names": sorted(names)}
+    return {
+        row.name: keys.unseal(row.sealed_value, secret_place(workspace_id, row.name)).decode()
+        for row in await _SEALED.rows(work, parameters)
+    }
+
+
+def sealed_secret(
+    workspace_id: ColumnElement[Any], name: ColumnElement[Any]
+) -> ColumnElement[bytes | None]:
+    """The column `sealed_value` of the secret that columns name; null when there is none."""
+    this = (workspace_secret.c.workspace_id == workspace_id, workspace_secret.c.name == name)
+    return (
+        select(workspace_secret.c.sealed_value).where(*this).scalar_subquery().label("sealed_value")
+    )
+
+
+async def existing_names(
+    work: UnitOfWork, workspace_id: Id, names: Collection[str]
+) -> frozenset[str]:
+    """The names of the secrets that exist among these."""
+    if not names:
+        return frozenset()
+    parameters = {"workspace_id": workspace_id, "names": sorted(names)}
+    return frozenset(row.name for row in await _SEALED.rows(work, parameters))
+
+
+async def put_secret(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, name: str, body: PutSecret
+) -> SecretBody:
+    """Store a secret, or replace its value. Open runs send the new value.
+
+    Raises ValidationError for a name that is none, ConflictError when there are too many.
+    """
+    if not is_secret_name(name):
+        raise ValidationError.at(
+            "secretName", "A name has letters, digits and _, begins with no digit, and ends at 63."
+        )
+    # Two requests at the same time must not both take the last place.
+    place = f"secrets/{actor.workspace_id}"
+    await lock_name(work, place)
+    sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
+    statement = upsert(workspace_secret).values(
+        workspace_id=actor.workspace_id,
+        name=name,
+        sealed_value=sealed,
+        created_at=work.now,
+        updated_at=work.now,
+    )
+    row = await work.first(
+        statement.on_conflict_do_update(
+            index_elements=["workspace_id", "name"],
+            set_={"sealed_value": sealed, "updated_at": work.now},
+        ).returning(
+            workspace_secret.c.name, workspace_secret.c.created_at, workspace_secret.c.updated_at
+        )
+    )
+    count = select(func.count()).where(workspace_secret.c.workspace_id == actor.workspace_id)
+    if await work.scalar(count) > MAX_SECRETS:
+        raise ConflictError(f"The workspace has {MAX_SECRETS} secrets; delete some first.")
+    return SecretBody.model_validate(row)
+
+
+async def delete_secret(work: UnitOfWork, actor: Actor, name: str) -> DeletedSecret:
+    """Delete a secret. Nodes that name it fail from then on. Raises NotFoundError."""
+    if not is_secret_name(name):
+        raise NotFoundError("secret")
+    deleted = await work.execute(
+        delete(workspace_secret).where(
+            workspace_secret.c.workspace_id == actor.workspace_id, workspace_secret.c.name == name
+        )
+    )
+    if deleted.rowcount == 0:
+        raise NotFoundError("secret")
+    return DeletedSecret(name=name)

@@ -1,1 +1,0 @@
-"""Pure rules of webhook calls: verification, deduplication, payloads."""

@@ -1,0 +1,272 @@
+"""Adding, changing, moving and deleting blocks of a surface."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sqlalchemy import Integer, delete, func, literal, select, update
+
+from models.content.surfaces.changes import (
+    check_references,
+    check_version,
+    close_change,
+    hold_surface,
+    home_of,
+    notify_mentioned,
+    store_blocks,
+)
+from models.content.surfaces.queries import BlockRow, block_detail, find_block, nested, this_block
+from models.content.surfaces.rules.contents import SurfaceKind, may_hold
+from models.content.surfaces.rules.tree import (
+    MAX_DEPTH,
+    TOP,
+    Frame,
+    Place,
+    frame_problems,
+    kind_problem,
+    plan_blocks,
+    read_content,
+)
+from models.content.surfaces.shapes import (
+    MAX_ADDED,
+    AddBlocks,
+    AddedBlocks,
+    ChangedBlock,
+    DeletedBlock,
+    UpdateBlock,
+)
+from models.content.surfaces.tables import Block, block
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id
+from models.core.problems import refuse
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+
+async def add_blocks(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    body: AddBlocks,
+    expected_version: int | None = None,
+) -> AddedBlocks:
+    """Add blocks at the top or in another block, after the blocks that are there.
+
+    Raises `NotFoundError`, also for the parent and for what contents name, `ValidationError` below
+    `blocks`, and `ConflictError` for a surface changed since and for an id in use.
+    """
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    place = await _place(work, actor, surface_id, body.parent_block_id)
+    blocks = plan_blocks(SurfaceKind(surface_row.kind), body.blocks, place, new_id, most=MAX_ADDED)
+    own = [entry.id for entry in blocks]
+    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
+    check_version(surface_row, expected_version)
+    conditions = (
+        block.c.workspace_id == actor.workspace_id,
+        block.c.surface_id == surface_id,
+        block.c.id == func.any(own),
+    )
+    duplicate = await work.first(select(block.c.id).where(*conditions).limit(1))
+    if duplicate is not None:
+        raise ConflictError(f"The id {duplicate.id} is that of a block on this surface already.")
+    await store_blocks(work, actor, surface_id, blocks)
+    await notify_mentioned(
+        work, actor, home_of(surface_row), {entry.id: entry.content for entry in blocks}
+    )
+    new_surface = await close_change(work, actor, surface_row)
+    rows = await work.rows(select(block).where(*conditions), of=Block)
+    return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=new_surface.version)
+
+
+async def update_block(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    block_id: Id,
+    body: UpdateBlock,
+    expected_version: int | None = None,
+) -> ChangedBlock:
+    """Change a block's kind, content or place, or move it with what is nested in it.
+
+    Raises `NotFoundError`, also for the new parent and for what the content names,
+    `ValidationError`, and `ConflictError` for a surface changed since.
+    """
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface = SurfaceKind(surface_row.kind)
+    row = await find_block(work, actor, surface_id, block_id)
+    destination = await _destination(work, actor, row, body)
+    await _check_nesting(work, actor, surface, row, body, destination)
+    values = {
+        **_moved(body, destination),
+        **_framed(surface, row, body),
+        **_rewritten(surface, row, body),
+    }
+    await check_references(work, actor, surface_id, [values.get("content")])
+    check_version(surface_row, expected_version)
+    await work.execute(
+        update(block)
+        .where(*this_block(actor, surface_id, block_id))
+        .values(**values, updated_at=func.greatest(work.now, block.c.updated_at))
+    )
+    await notify_mentioned(work, actor, home_of(surface_row), {block_id: values.get("content", {})})
+    new_surface = await close_change(work, actor, surface_row)
+    shown = block_detail(await find_block(work, actor, surface_id, block_id))
+    return ChangedBlock(block=shown, version=new_surface.version)
+
+
+async def delete_block(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    block_id: Id,
+    expected_version: int | None = None,
+) -> DeletedBlock:
+    """Delete a block with what is nested in it.
+
+    Raises `NotFoundError`, and `ConflictError` for a surface changed since.
+    """
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    await find_block(work, actor, surface_id, block_id)
+    check_version(surface_row, expected_version)
+    await work.execute(delete(block).where(*this_block(actor, surface_id, block_id)))
+    new_surface = await close_change(work, actor, surface_row)
+    return DeletedBlock(id=block_id, version=new_surface.version)
+
+
+async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | None) -> Place:
+    """The end of the blocks in `parent`, or at the top. Raises `NotFoundError`."""
+    last = await work.scalar(
+        select(func.coalesce(func.max(block.c.position), TOP.last)).where(
+            block.c.workspace_id == actor.workspace_id,
+            block.c.surface_id == surface_id,
+            block.c.parent_block_id.is_not_distinct_from(parent),
+        )
+    )
+    if parent is None:
+        return Place(last=last)
+    way = await _way_up(work, actor, surface_id, parent)
+    if not way:
+        raise NotFoundError("block")
+    return Place(
+        parent_block_id=parent,
+        parent_kind=way[0].kind,
+        way=tuple(row.id for row in way),
+        last=last,
+    )
+
+
+class _BlockAbove(Protocol):
+    id: Id
+    kind: str
+
+
+async def _way_up(
+    work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
+) -> Sequence[_BlockAbove]:
+    """A block, the one it is nested in, and so on to the top; nothing for no block."""
+    way = (
+        select(block.c.id, block.c.kind, block.c.parent_block_id, literal(0, Integer).label("up"))
+        .where(*this_block(actor, surface_id, block_id))
+        .cte("way", recursive=True)
+    )
+    way = way.union_all(
+        select(block.c.id, block.c.kind, block.c.parent_block_id, way.c.up + 1).where(
+            *this_block(actor, surface_id, way.c.parent_block_id)
+        )
+    )
+    return await work.rows(select(way.c.id, way.c.kind).order_by(way.c.up), of=_BlockAbove)
+
+
+async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
+    """The number of levels of a block with what is nested in it."""
+    below = (
+        select(block.c.id, literal(1, Integer).label("level"))
+        .where(*this_block(actor, row.surface_id, row.id))
+        .cte("below", recursive=True)
+    )
+    below = below.union_all(
+        select(block.c.id, below.c.level + 1).where(
+            block.c.workspace_id == actor.workspace_id,
+            block.c.surface_id == row.surface_id,
+            block.c.parent_block_id == below.c.id,
+        )
+    )
+    return int(await work.scalar(select(func.max(below.c.level))))
+
+
+async def _destination(
+    work: UnitOfWork, actor: Actor, row: BlockRow, body: UpdateBlock
+) -> Place | None:
+    """The place a block is moved to, or None for one that stays in its parent."""
+    if "parent_block_id" not in body.model_fields_set:
+        return None
+    if body.parent_block_id == row.parent_block_id:
+        return None
+    place = await _place(work, actor, row.surface_id, body.parent_block_id)
+    if row.id in place.way:
+        raise ValidationError.at("parentBlockId", "is the block itself or nested in it")
+    if place.depth + await _height(work, actor, row) > MAX_DEPTH:
+        raise ValidationError.at(
+            "parentBlockId", f"would nest blocks more than {MAX_DEPTH} levels deep"
+        )
+    return place
+
+
+async def _check_nesting(
+    work: UnitOfWork,
+    actor: Actor,
+    surface: SurfaceKind,
+    row: BlockRow,
+    body: UpdateBlock,
+    destination: Place | None,
+) -> None:
+    """A block of this kind may stand where it is going, and hold what is nested in it."""
+    kind = body.kind or row.kind
+    if destination is None and kind == row.kind:
+        return
+    entries = await work.rows(
+        select(block.c.kind, block.c.id).where(
+            block.c.workspace_id == actor.workspace_id,
+            block.c.surface_id == row.surface_id,
+            (block.c.id == row.parent_block_id) | (block.c.parent_block_id == row.id),
+        )
+    )
+    parent = next((entry.kind for entry in entries if entry.id == row.parent_block_id), None)
+    problem = kind_problem(
+        surface, parent if destination is None else destination.parent_kind, kind
+    )
+    if problem is not None:
+        where = "parentBlockId" if kind == row.kind else "kind"
+        raise ValidationError.at(where, problem)
+    for inner in {entry.kind for entry in entries if entry.id != row.parent_block_id}:
+        if not may_hold(surface, kind, inner):
+            raise ValidationError.at("kind", f"cannot hold the {inner} that is nested in it")
+
+
+def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if destination is not None:
+        values = {"parent_block_id": destination.parent_block_id, "position": destination.last + 1}
+    if body.order is not None:
+        values["position"] = body.order
+    return values
+
+
+_SIDES = ("x", "y", "w", "h")
+
+
+def _framed(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
+    sides = {side: getattr(body if side in body.model_fields_set else row, side) for side in _SIDES}
+    problems = frame_problems(surface, body.kind or row.kind, Frame(**sides))
+    refuse([Detail(key, message) for key, message in problems])
+    return sides
+
+
+def _rewritten(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
+    """The new kind must take the content, whether that is new too or not."""
+    kind = body.kind or row.kind
+    if body.content is None and kind == row.kind:
+        return {}
+    raw = row.content if body.content is None else body.content
+    content, size = read_content(surface, kind, raw, "content")
+    return {"kind": kind, "content": content, "byte_size": size}

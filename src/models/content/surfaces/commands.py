@@ -1,0 +1,382 @@
+"""Creating surfaces, replacing their content, copying and deleting them; their comments."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import ValidationError as ShapeError
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Insert,
+    Select,
+    Uuid,
+    column,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.content.surfaces.changes import (
+    Home,
+    check_references,
+    check_settings,
+    check_version,
+    close_change,
+    hold_surface,
+    home_of,
+    most_blocks,
+    notify_mentioned,
+    notify_of_comment,
+    store_blocks,
+)
+from models.content.surfaces.queries import detail, find_block, find_surface
+from models.content.surfaces.rules.contents import SurfaceKind
+from models.content.surfaces.rules.tree import TOP, plan_blocks
+from models.content.surfaces.shapes import (
+    CommentDetail,
+    CreateComment,
+    DeletedComment,
+    ReplaceSurface,
+    SurfaceContent,
+    SurfaceDetail,
+    UpdateComment,
+)
+from models.content.surfaces.tables import SurfaceComment, block, surface, surface_comment
+from models.core.access.rules import Actor, Level, Placement, Scope, level_on
+from models.core.base import Id, JsonObject
+from models.core.problems import located, refusal
+from models.core.statements import copying_rows
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError, ValidationError
+from runtime.ids import new_id
+from runtime.postgresql.schema import is_among
+
+
+async def create_surface(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    kind: SurfaceKind,
+    content: JsonObject | None = None,
+    *,
+    surface_id: Id | None = None,
+    path: str = "content",
+) -> Id:
+    """The surface of an item, with the content `{settings?, blocks?}` of a body if it has one.
+
+    Raises `ValidationError` below `path`, `NotFoundError` for what the content names.
+    """
+    new_surface_id = surface_id or new_id()
+    body = _read(content or {}, path)
+    check_settings(body.settings or {}, f"{path}.settings")
+    blocks = plan_blocks(
+        kind, body.blocks, TOP, new_id, most=most_blocks(kind), path=f"{path}.blocks"
+    )
+    contents, own = [one.content for one in blocks], [one.id for one in blocks]
+    await check_references(work, actor, new_surface_id, contents, own)
+    await _insert(work, actor, new_surface_id, kind, settings=body.settings or {}, item_id=item_id)
+    await store_blocks(work, actor, new_surface_id, blocks)
+    here = Home(id=new_surface_id, item_id=item_id)
+    await notify_mentioned(work, actor, here, {one.id: one.content for one in blocks})
+    return new_surface_id
+
+
+async def create_missing(
+    work: UnitOfWork, workspace_id: Id, item_ids: Sequence[Id], kind: SurfaceKind
+) -> None:
+    """Create empty surfaces for the items among these that have none."""
+    rows = [
+        {
+            "id": new_id(),
+            "workspace_id": workspace_id,
+            "item_id": item_id,
+            "kind": kind.value,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for item_id in item_ids
+    ]
+    if rows:
+        statement = upsert(surface).values(rows)
+        await work.execute(statement.on_conflict_do_nothing(index_elements=["item_id"]))
+
+
+async def replace_surface(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    body: ReplaceSurface,
+    expected_version: int | None = None,
+) -> SurfaceDetail:
+    """Replace the whole content of a surface.
+
+    Raises `NotFoundError`, also for what the content names, `ValidationError` at `settings` or
+    below `blocks`, and `ConflictError` when the surface is no longer the one that was read.
+    """
+    surface_row = await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
+    kind = SurfaceKind(surface_row.kind)
+    check_settings(body.settings, "settings")
+    blocks = plan_blocks(kind, body.blocks, TOP, new_id, most=most_blocks(kind))
+    own = [entry.id for entry in blocks]
+    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
+    check_version(
+        surface_row, body.expected_version if expected_version is None else expected_version
+    )
+    # First what stays, then the rest goes: a block moved out of one that goes must outlive it.
+    await store_blocks(work, actor, surface_id, blocks)
+    await work.execute(
+        delete(block).where(
+            block.c.workspace_id == actor.workspace_id,
+            block.c.surface_id == surface_id,
+            block.c.id != func.all(own),
+        )
+    )
+    here = home_of(surface_row)
+    await notify_mentioned(work, actor, here, {entry.id: entry.content for entry in blocks})
+    return await detail(work, actor, await close_change(work, actor, surface_row, body.settings))
+
+
+async def create_content_surface(
+    work: UnitOfWork, actor: Actor, database_id: Id, record_id: Id | None = None
+) -> Id:
+    """An empty surface for a record of a database, or for a record template without one."""
+    made = new_id()
+    home = {"database_id": database_id, "record_id": record_id}
+    await _insert(work, actor, made, SurfaceKind.RECORD, settings={}, **home)
+    return made
+
+
+async def delete_content_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> None:
+    """Delete a surface with its blocks, for what nothing names any more."""
+    await work.execute(
+        delete(surface).where(
+            surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id
+        )
+    )
+
+
+async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_id: Id) -> Id:
+    """A copy of a surface, without its comments, for another item. Raises `NotFoundError`."""
+    copy_id = new_id()
+    copied = await work.execute(
+        insert(surface).from_select(
+            ["id", "workspace_id", "item_id", "kind", "settings", "created_at", "updated_at"],
+            select(
+                literal(copy_id),
+                surface.c.workspace_id,
+                literal(new_item_id),
+                surface.c.kind,
+                surface.c.settings,
+                literal(work.now),
+                literal(work.now),
+            ).where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id),
+        )
+    )
+    if copied.rowcount == 0:
+        raise NotFoundError("surface")
+    await _copy_blocks(work, actor, surface_id, literal(copy_id))
+    return copy_id
+
+
+async def copy_to_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, copies: Sequence[tuple[Id, Id, Id]]
+) -> None:
+    """Give new records the blocks of templates' surfaces.
+
+    `copies` are (surface copied, surface made, record that names it already).
+    """
+    sources, targets, record_ids = (
+        literal(list(ids), ARRAY(Uuid)) for ids in zip(*copies, strict=True)
+    )
+    names = (column(name, Uuid) for name in ("source", "target", "record_id"))
+    rows = func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
+    await work.execute(
+        insert(surface).from_select(
+            ["id", "workspace_id", "database_id", "record_id", "kind", "created_at", "updated_at"],
+            select(
+                rows.c.target,
+                literal(actor.workspace_id),
+                literal(database_id),
+                rows.c.record_id,
+                literal(SurfaceKind.RECORD.value),
+                literal(work.now),
+                literal(work.now),
+            ),
+        )
+    )
+    await _copy_blocks(work, actor, rows.c.source, rows.c.target)
+
+
+async def _copy_blocks(
+    work: UnitOfWork, actor: Actor, source: Id | ColumnElement[Id], target: ColumnElement[Id]
+) -> None:
+    """Blocks keep their ids: what refers to one of them refers to the copy's.
+
+    The source is an id, or as the target a column of ids.
+    """
+    now = literal(work.now)
+    values: dict[str, ColumnElement[Any]] = {
+        "surface_id": target,
+        "created_at": now,
+        "updated_at": now,
+    }
+    these = (block.c.workspace_id == actor.workspace_id, block.c.surface_id == source)
+    await work.execute(copying_rows(block, values, these))
+
+
+def copying_contents(
+    workspace_id: Id,
+    surface_ids: Select[Any],
+    database_id: Id,
+    id_of: Callable[[ColumnElement[Any]], ColumnElement[Any]],
+) -> tuple[Insert, Insert]:
+    """The statements that copy the contents of records, and their blocks, into a database.
+
+    `id_of` gives the id of a copy from that of a surface or record. Blocks keep their ids, which
+    are unique within a surface.
+    """
+    values = {
+        "id": id_of(surface.c.id),
+        "database_id": literal(database_id),
+        "record_id": id_of(surface.c.record_id),
+    }
+    own = (surface.c.workspace_id == workspace_id, is_among(surface.c.id, surface_ids))
+    on_them = (block.c.workspace_id == workspace_id, is_among(block.c.surface_id, surface_ids))
+    of_surface = {"surface_id": id_of(block.c.surface_id)}
+    return copying_rows(surface, values, own), copying_rows(block, of_surface, on_them)
+
+
+async def _insert(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    kind: SurfaceKind,
+    *,
+    settings: JsonObject,
+    **home: object,
+) -> None:
+    """`home` is the item, or the database with the record if there is one."""
+    await work.execute(
+        insert(surface).values(
+            id=surface_id,
+            workspace_id=actor.workspace_id,
+            kind=kind.value,
+            settings=settings,
+            created_at=work.now,
+            updated_at=work.now,
+            **home,
+        )
+    )
+
+
+def _read(content: JsonObject, path: str) -> SurfaceContent:
+    try:
+        return SurfaceContent.model_validate(content)
+    except ShapeError as error:
+        raise refusal(list(located(error, path))) from None
+
+
+async def create_comment(
+    work: UnitOfWork, actor: Actor, surface_id: Id, body: CreateComment
+) -> CommentDetail:
+    """Begin a thread, or answer one; an answer is about the block its thread is about.
+
+    Raises `NotFoundError`, also for the block or the thread.
+    """
+    surface_row = await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    block_id = body.block_id
+    if body.block_id is not None:
+        await find_block(work, actor, surface_id, body.block_id)
+    if body.parent_comment_id is not None:
+        thread = await _find(work, actor, surface_id, body.parent_comment_id)
+        if thread.parent_comment_id is not None:
+            raise ValidationError.at("parentCommentId", "is an answer; name the comment it answers")
+        if block_id not in {None, thread.block_id}:
+            raise ValidationError.at("blockId", "is not the block the thread is about")
+        block_id = thread.block_id
+    (comment,) = await work.rows(
+        insert(surface_comment)
+        .values(
+            id=new_id(),
+            workspace_id=actor.workspace_id,
+            surface_id=surface_id,
+            block_id=block_id,
+            parent_comment_id=body.parent_comment_id,
+            author_user_id=actor.user_id,
+            body=body.body,
+            created_at=work.now,
+            updated_at=work.now,
+        )
+        .returning(surface_comment),
+        of=SurfaceComment,
+    )
+    await notify_of_comment(work, actor, home_of(surface_row), comment)
+    return CommentDetail.model_validate(comment)
+
+
+async def update_comment(
+    work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id, body: UpdateComment
+) -> CommentDetail:
+    """Change one's own words, or resolve a thread and open it again.
+
+    Raises `NotFoundError`, `DeniedError` for the words of another, `ValidationError` for resolving
+    an answer.
+    """
+    await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    comment = await _find(work, actor, surface_id, comment_id)
+    if body.body is not None and comment.author_user_id != actor.user_id:
+        raise DeniedError("Only its author changes the words of a comment.")
+    if body.resolved is not None and comment.parent_comment_id is not None:
+        raise ValidationError.at("resolved", "is of the whole thread; name its first comment")
+    values: dict[str, Any] = {}
+    if body.body is not None:
+        values = {"body": body.body, "updated_at": func.greatest(work.now, comment.updated_at)}
+    if body.resolved is True and comment.resolved_at is None:
+        values |= {"resolved_at": work.now, "resolved_by_user_id": actor.user_id}
+    if body.resolved is False:
+        values |= {"resolved_at": None, "resolved_by_user_id": None}
+    if values:
+        statement = update(surface_comment).where(*_this(actor, surface_id, comment_id))
+        await work.execute(statement.values(values))
+    return CommentDetail.model_validate(await _find(work, actor, surface_id, comment_id))
+
+
+async def delete_comment(
+    work: UnitOfWork, actor: Actor, placement: Placement | None, surface_id: Id, comment_id: Id
+) -> DeletedComment:
+    """Delete one's own comment, or as a manager of the place anybody's; a thread goes whole.
+
+    Raises `NotFoundError`, `DeniedError` for the comment of another.
+    """
+    await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    found = await _find(work, actor, surface_id, comment_id)
+    level = Level.NONE if placement is None else level_on(placement, actor.role)
+    if found.author_user_id != actor.user_id and level < Level.MANAGE:
+        raise DeniedError("This needs to be your own comment, or manage access to the surface.")
+    await work.execute(delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
+    return DeletedComment(id=comment_id)
+
+
+def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
+    return (
+        surface_comment.c.workspace_id == actor.workspace_id,
+        surface_comment.c.surface_id == surface_id,
+        surface_comment.c.id == comment_id,
+    )
+
+
+async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
+    """The comment, held until the transaction ends. Raises `NotFoundError`."""
+    row = await work.first(
+        select(surface_comment)
+        .where(*_this(actor, surface_id, comment_id))
+        .with_for_update(key_share=True),
+        of=SurfaceComment,
+    )
+    if row is None:
+        raise NotFoundError("comment")
+    return row

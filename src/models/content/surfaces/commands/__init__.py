@@ -1,1 +1,0 @@
-"""Writing surfaces, their blocks and their comments."""

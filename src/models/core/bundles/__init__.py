@@ -1,1 +1,0 @@
-"""Declarations by which a noun describes its rows in a bundle: a whole workspace in one file."""

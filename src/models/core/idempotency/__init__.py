@@ -1,1 +1,0 @@
-"""Stored replies of calls that carried an `Idempotency-Key` (decisions C3)."""

@@ -1,0 +1,180 @@
+"""Intents that join the outbox, or rest while one of their subjects is paused."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Unpack
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    ColumnElement,
+    Select,
+    Uuid,
+    bindparam,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
+from sqlalchemy.dialects.postgresql import array
+
+from models.core.base import Id
+from models.core.pauses.rules import CHUNK, PauseCause, PauseSubject
+from models.core.pauses.tables import Pause, pause, resting_intent
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal import outbox
+from runtime.temporal.families import RESTARTS_IN_MEMO, Family
+from runtime.temporal.outbox import Intent
+from runtime.temporal.outbox import outbox as outbox_table
+
+_resting = resting_intent.c
+_OWN = {
+    "pause_id": pause.c.id,
+    "work_id": bindparam("subject_id", type_=Uuid),
+    "intent": bindparam("intent", type_=_resting.intent.type),
+    "workspace_id": bindparam("workspace_id", type_=Uuid),
+    "family": bindparam("family", type_=_resting.family.type),
+    "request": bindparam("request", type_=_resting.request.type),
+    "subject_ids": bindparam("pausable_ids", type_=ARRAY(Uuid)),
+    "accepted_at": bindparam("accepted_at", type_=Timestamp),
+}
+
+
+def append_or_rest(decided: CTE, *, joins: bool = True) -> Select[Any]:
+    """For statements that decide at once: an intent for the row of `decided`, by a pause at rest.
+
+    Its parameters are `intent_values`, `pausable_ids` and `accepted_at`. Its row has the `id` of
+    that row and `pause_id`. Without `joins` the intent is only needed if it rests.
+    """
+    # All are locked, and not the first alone: that one may be gone when the lock is there.
+    locked = (
+        select(pause.c.id, pause.c.subject_kind, pause.c.cause)
+        .where(
+            pause.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+            pause.c.subject_id == bindparam("pausable_ids", type_=ARRAY(Uuid)).any_(),
+        )
+        .with_for_update(read=True, key_share=True)
+        .cte("locked")
+    )
+    order = (
+        locked.c.subject_kind == PauseSubject.WORKSPACE.value,
+        locked.c.cause == PauseCause.CIRCUIT_BREAKER.value,
+    )
+    holder = select(locked.c.id).order_by(*order).limit(1).cte("holder")
+    own = {**_OWN, "pause_id": holder.c.id}
+    rests = (
+        insert(resting_intent)
+        .from_select(list(own), select(*own.values()).select_from(decided.join(holder, _TRUE)))
+        .cte("rests")
+    )
+    answer = select(decided.c.id, holder.c.id.label("pause_id")).select_from(
+        decided.outerjoin(holder, _TRUE)
+    )
+    if not joins:
+        return answer.add_cte(rests)
+    free = select(decided.c.id).where(~exists(select(holder.c.id))).cte("free")
+    return answer.add_cte(rests, outbox.append_for_each(free).cte("joined"))
+
+
+_TRUE = literal(True)
+_ONE = select(literal(None, Uuid).label("id")).cte("one")
+_APPEND = PreparedStatement(append_or_rest(_ONE))
+
+
+def pausable(work: UnitOfWork, ids: Sequence[Id], accepted_at: datetime | None) -> dict[str, Any]:
+    """The parameters of `append_or_rest` beside `intent_values`."""
+    return {"pausable_ids": list(ids), "accepted_at": accepted_at or work.now}
+
+
+async def append_intent(
+    work: UnitOfWork,
+    pausable_ids: Sequence[Id],
+    accepted_at: datetime | None = None,
+    **intent: Unpack[outbox.IntentArguments],
+) -> bool:
+    """Record an intent about work on which these have a pause; False when it rests."""
+    values = outbox.intent_values(work, **intent)
+    row = await _APPEND.first(work, {**values, **pausable(work, pausable_ids, accepted_at)})
+    assert row is not None, "a row for one intent"
+    return row.pause_id is None
+
+
+async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozenset[Id]:
+    """Delete what rests of closed work; returns those whose start rested, which never began."""
+    gone = await work.rows(
+        delete(resting_intent)
+        .where(_resting.work_id.in_(sorted(work_ids)))
+        .returning(_resting.work_id, _resting.intent)
+    )
+    return frozenset(row.work_id for row in gone if row.intent == Intent.START)
+
+
+def is_resting(work_id: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The condition that something rests under a pause."""
+    return exists().where(_resting.work_id == work_id)
+
+
+GATHERED = (Family.AUTOMATION_RUN,)
+"""Families whose work a pause of an automation or a workspace brings to rest."""
+
+_outbox_request = outbox_table.c.request
+
+
+async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> int:
+    """Bring some starts to rest under a pause, the oldest first; their number.
+
+    A start that a relay has claimed may have begun, and a run that begins anew goes on to its end.
+    """
+    unclaimed = _unclaimed(holder).limit(most).with_for_update(skip_locked=True)
+    claimed = (
+        delete(outbox_table)
+        .where(outbox_table.c.id.in_(unclaimed))
+        .returning(*outbox_table.c)
+        .cte("claimed")
+    )
+    own = {
+        "work_id": claimed.c.subject_id,
+        "intent": claimed.c.intent,
+        "pause_id": literal(holder.id, Uuid),
+        "workspace_id": claimed.c.workspace_id,
+        "family": claimed.c.family,
+        "request": claimed.c.request,
+        "subject_ids": array(
+            [cast(claimed.c.request["resourceId"].astext, Uuid), claimed.c.workspace_id]
+        ),
+        "accepted_at": claimed.c.created_at,
+    }
+    resting = (
+        insert(resting_intent)
+        .from_select(list(own), select(*own.values()))
+        .returning(resting_intent.c.work_id)
+    )
+    rows = await work.rows(select(func.count()).select_from(resting.cte("resting")))
+    number: int = rows[0][0]
+    return number
+
+
+def _unclaimed(holder: Pause) -> Select[tuple[int]]:
+    resource = _outbox_request["resourceId"].astext
+    return (
+        select(outbox_table.c.id)
+        .where(
+            outbox_table.c.workspace_id == holder.workspace_id,
+            outbox_table.c.intent == Intent.START.value,
+            outbox_table.c.family.in_([family.value for family in GATHERED]),
+            outbox_table.c.attempts == 0,
+            ~_outbox_request.has_key(RESTARTS_IN_MEMO),
+            _outbox_request["source"].astext.is_distinct_from("test"),
+            or_(
+                literal(holder.subject_kind == PauseSubject.WORKSPACE),
+                resource == str(holder.subject_id),
+            ),
+        )
+        .order_by(outbox_table.c.id)
+    )

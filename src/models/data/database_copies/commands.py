@@ -1,0 +1,394 @@
+"""Copying a database: accepted, copied in steps by a job, made visible at last.
+
+The first creates the database, the following copy its records and then its links a span at a time,
+and the last makes the copy visible. Until then it has no item, so nobody finds it; a copy that
+fails is removed. It has the records that existed when it began, each as it was when its span was
+copied; one that is deleted meanwhile may be left out. The job fails when the fields change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import insert, or_, select
+
+from models.content.grants import grant_manage
+from models.content.items.commands import change_item, create_item_for
+from models.content.items.joins import ITEM, live_items
+from models.content.items.queries import closed_items
+from models.content.items.rules import AccessMode, ItemKind
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.keys import first_free, slug
+from models.data.database_copies.queries import (
+    DuplicateDatabase,
+    SourceDatabase,
+    check_copy_scopes,
+    check_relation_targets,
+    closed_targets,
+    find_source,
+    parent_of_copy,
+)
+from models.data.database_copies.rows import (
+    Copy,
+    Span,
+    copy_links,
+    copy_records,
+    copy_surfaces,
+    last_of,
+    remove_records,
+)
+from models.data.database_copies.rules import (
+    copied_field,
+    copied_id,
+    copied_inverse,
+    copied_layout,
+    copied_relation_ids,
+    copied_relations,
+    copy_label,
+    digest,
+    left_out,
+    outward,
+)
+from models.data.databases.field_changes import add_to_layout, remove_from_layout, remove_usages
+from models.data.fields.commands import (
+    await_schema,
+    delete_unplaced,
+    insert_database,
+    insert_fields,
+    own_fields,
+    own_schema,
+    write_database,
+    write_field,
+)
+from models.data.fields.queries import load_schema, removed_keys, stored_label
+from models.data.fields.rows import find_fields
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
+from models.data.fields.shapes import MAX_FIELDS
+from models.data.record_templates import record_template
+from models.data.records.computed_values import request_recomputation
+from models.data.records.queries import newest_record
+from models.data.records.rules.computed_order import FOLLOWING, Stale
+from models.data.views.rules.kinds import ViewScope
+from models.data.views.tables import view
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import JobRow, job_actor
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+from runtime.temporal.families import Family
+
+
+async def accept_copy(
+    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: DuplicateDatabase
+) -> None:
+    """Accept the job that makes the copy `copy_id`; nothing happens when it is accepted already.
+
+    Raises `NotFoundError` for the database, `DeniedError` for an actor who may create nothing at
+    the root, or lacks a scope for what is copied.
+    """
+    check_copy_scopes(actor, with_records=body.include_records)
+    await parent_of_copy(work, actor, await find_source(work, actor.workspace_id, database_id))
+    await accept_job(
+        work,
+        actor,
+        Family.DATABASE_DUPLICATE,
+        copy_id,
+        database_id,
+        summary="Duplicate a database with its records"
+        if body.include_records
+        else "Duplicate a database",
+        input={"includeRecords": body.include_records},
+    )
+
+
+CHUNK = 5_000
+"""Records of one transaction."""
+
+_RECORDS, _LINKS, _PUBLISH = "records", "links", "publish"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The progress of a copy, stored in its job."""
+
+    fields: str
+    """The digest of the fields when it began."""
+    phase: str
+    newest: str | None = None
+    after: str | None = None
+    copied: int = 0
+    left_out: Sequence[str] = ()
+    """Keys of the fields that the copy does not get."""
+
+
+async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonObject | None:
+    """One step of a locked job; gives the progress from which the next continues, None at the end.
+
+    Raises `NotFoundError` when the database is gone, `DeniedError` when the actor may no longer
+    create a copy there, `ConflictError` when the fields changed meanwhile.
+    """
+    copy = Copy(job.workspace_id, job.subject_id, job.id)
+    step = _Step(**job.progress) if job.progress else None
+    if step is not None and step.phase == _PUBLISH:
+        await own_fields(work, copy.workspace_id)
+    await await_schema(work, copy.source_id)
+    fields = (await load_schema(work, copy.workspace_id, copy.source_id)).fields
+    if step is None:
+        return asdict(await _begin(work, job, copy, fields))
+    if step.fields != digest(fields):
+        raise ConflictError("The fields were changed while the database was being copied.")
+    kept = {key: spec for key, spec in fields.items() if key not in step.left_out}
+    if step.phase != _PUBLISH:
+        return asdict(await _copy_span(work, copy, kept, step, size))
+    await publish_copy(work, job, copy, kept, step.left_out, with_records=step.newest is not None)
+    return None
+
+
+async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) -> _Step:
+    """Insert the row and the fields of the copy; without records the last step follows."""
+    actor = await job_actor(work, job)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
+    parent_id = await parent_of_copy(work, actor, source)
+    siblings = await work.rows(
+        live_items(copy.workspace_id, ITEM.title).where(
+            ITEM.parent_item_id.is_not_distinct_from(parent_id),
+            ITEM.id.not_in(select(closed_items(actor).c.id)),
+        )
+    )
+    label = copy_label(source.label, {row.title for row in siblings})
+    values = {
+        "id": copy.copy_id,
+        "label": label,
+        "description": source.description,
+        "settings": source.settings,
+        "record_layout": source.record_layout,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    await insert_database(work, copy.workspace_id, values, None)
+    closed = await closed_targets(work, actor, copy.source_id, fields)
+    without = left_out(fields, copy.source_id, closed)
+    kept = [spec for key, spec in fields.items() if key not in without]
+    copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
+    await insert_fields(work, copy.workspace_id, copy.copy_id, copies)
+    newest = None
+    if job.input["includeRecords"]:
+        newest = await newest_record(work, copy.workspace_id, copy.source_id)
+    if newest is None:
+        return _Step(digest(fields), _PUBLISH, left_out=sorted(without))
+    return _Step(digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
+
+
+async def _copy_span(
+    work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int
+) -> _Step:
+    """Copy the next records, or their links once all records are copied."""
+    assert step.newest is not None
+    after = None if step.after is None else Id(step.after)
+    span = Span(copy, datetime.fromisoformat(step.newest), after)
+    upto = await last_of(work, span, size)
+    span = replace(span, upto=upto)
+    if step.phase == _LINKS:
+        await copy_links(work, span, fields)
+    else:
+        gone = (await removed_keys(work, copy.workspace_id, [copy.source_id]))[copy.source_id]
+        timers = [spec.key for spec in fields.values() if spec.kind is FieldKind.TIMER]
+        made = await copy_records(work, span, [*gone, *step.left_out], timers)
+        step = replace(step, copied=step.copied + made)
+    if upto is not None:
+        return replace(step, after=str(upto))
+    links = step.phase == _RECORDS and any(spec.relation for spec in fields.values())
+    return replace(step, after=None, phase=_LINKS if links else _PUBLISH)
+
+
+async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool:
+    """Remove a part of a copy that failed; True when nothing is left of it."""
+    copy = Copy(job.workspace_id, job.subject_id, job.id)
+    if await remove_records(work, copy, size) == size:
+        return False
+    await delete_unplaced(work, copy.workspace_id, copy.copy_id)
+    return True
+
+
+async def publish_copy(
+    work: UnitOfWork,
+    job: JobRow,
+    copy: Copy,
+    fields: FieldSpecs,
+    left_out: Sequence[str],
+    *,
+    with_records: bool,
+) -> None:
+    """Give a copy its views, its templates and its item, so that it is found.
+
+    Views, templates and layout lose what names a field that is left out.
+
+    The caller holds the lock on the fields of the workspace. Raises `DeniedError` when the actor
+    may no longer create the copy there.
+    """
+    actor = await job_actor(work, job)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
+    await check_relation_targets(work, actor, copy.source_id, fields)
+    label = await stored_label(work, copy.workspace_id, copy.copy_id)
+    await _refresh_fields(work, copy, fields)
+    await _add_inverses(work, copy, fields, label)
+    views = await _copy_views(work, actor, copy, fields)
+    await _copy_templates(work, copy, fields, with_records=with_records)
+    item_id = await _create_item(work, actor, copy, source, label)
+    await write_database(
+        work,
+        copy.workspace_id,
+        copy.copy_id,
+        item_id=item_id,
+        description=source.description,
+        settings=source.settings,
+        record_layout=copied_layout(source.record_layout, fields, copy.source_id, views),
+        next_number=source.next_number if with_records else 1,
+    )
+    await _forget_fields(work, copy, left_out)
+    following = [spec.key for spec in fields.values() if spec.kind in FOLLOWING]
+    if with_records and following:
+        # Links and values were copied in different transactions; what derives from both is stale.
+        stale = Stale(copy.copy_id, (), following)
+        await request_recomputation(work, copy.workspace_id, stale, user_id=actor.user_id)
+
+
+async def _forget_fields(work: UnitOfWork, copy: Copy, left_out: Sequence[str]) -> None:
+    """Remove the fields that a copy does not have from what names them."""
+    for key in left_out:
+        await remove_usages(work, copy.workspace_id, copy.copy_id, key)
+        await remove_from_layout(work, copy.workspace_id, copy.copy_id, key)
+
+
+async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> None:
+    """Copy labels, defaults and options again, because they may have changed meanwhile.
+
+    Raises `ConflictError` for options that were removed: copied records may have chosen them.
+    """
+    before = await find_fields(work, copy.workspace_id, copy.copy_id)
+    for key, spec in fields.items():
+        now = copied_field(spec, copy.source_id, copy.copy_id)
+        if before[key].option_keys.keys() - now.option_keys.keys():
+            raise ConflictError("The options of a field were changed while records were copied.")
+        if now != before[key]:
+            await write_field(work, copy.workspace_id, now)
+
+
+async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
+    """Add the inverse fields of the copy's relations to the databases they point into."""
+    relations = outward(fields, copy.source_id)
+    for target_id in sorted({spec.target_id for spec in relations}):
+        await own_schema(work, target_id)
+        target_fields = await find_fields(work, copy.workspace_id, target_id)
+        removed = await removed_keys(work, copy.workspace_id, [target_id])
+        keys = {*target_fields, *removed[target_id]}
+        by_id = {spec.id: spec for spec in target_fields.values()}
+        inverses: list[FieldSpec] = []
+        for relation in relations:
+            if relation.target_id == target_id:
+                inverse = by_id[relation.inverse_id]
+                key = first_free(slug(label, "field"), keys)
+                keys.add(key)
+                inverses.append(copied_inverse(inverse, relation, copy.copy_id, label, key))
+        if len(target_fields) + len(inverses) > MAX_FIELDS:
+            raise ConflictError(
+                f"A relation points into a database that has {MAX_FIELDS} fields already."
+            )
+        last = max(spec.position for spec in target_fields.values())
+        inverses = [replace(spec, position=last + 1 + place) for place, spec in enumerate(inverses)]
+        await insert_fields(work, copy.workspace_id, target_id, inverses)
+        shown = {**target_fields, **{spec.key: spec for spec in inverses}}
+        await add_to_layout(
+            work, copy.workspace_id, target_id, shown, [spec.key for spec in inverses]
+        )
+
+
+async def _copy_views(
+    work: UnitOfWork, actor: Actor, copy: Copy, fields: FieldSpecs
+) -> dict[Id, Id]:
+    """Copy the shared views and the actor's personal ones; gives the ids of their copies."""
+    rows = await work.rows(
+        select(view)
+        .where(
+            view.c.workspace_id == copy.workspace_id,
+            view.c.database_id == copy.source_id,
+            view.c.item_id.is_(None),
+            or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
+        )
+        .order_by(view.c.position, view.c.id)
+    )
+    copied = {row.id: copied_id(copy.copy_id, row.id) for row in rows}
+    relation_ids = copied_relation_ids(fields, copy.source_id, copy.copy_id)
+    values = [
+        {
+            **row._mapping,
+            "id": copied[row.id],
+            "database_id": copy.copy_id,
+            "relation_field_id": relation_ids.get(row.relation_field_id),
+            "definition_version": 1,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for row in rows
+    ]
+    await work.execute(insert(view), values)
+    return copied
+
+
+async def _copy_templates(
+    work: UnitOfWork, copy: Copy, fields: FieldSpecs, *, with_records: bool
+) -> None:
+    """Copy the record templates with what stands on their surfaces."""
+    mine = (
+        record_template.c.workspace_id == copy.workspace_id,
+        record_template.c.database_id == copy.source_id,
+    )
+    rows = await work.rows(select(record_template).where(*mine))
+    if not rows:
+        return
+    await copy_surfaces(work, copy, select(record_template.c.content_surface_id).where(*mine))
+    inward = {
+        spec.key for spec in fields.values() if spec.relation and spec.target_id == copy.source_id
+    }
+    values = [
+        {
+            **row._mapping,
+            "id": copied_id(copy.copy_id, row.id),
+            "database_id": copy.copy_id,
+            "relations": copied_relations(
+                row.relations, inward, copy.copy_id, with_records=with_records
+            ),
+            "content_surface_id": copied_id(copy.copy_id, row.content_surface_id),
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for row in rows
+    ]
+    await work.execute(insert(record_template), values)
+
+
+async def _create_item(
+    work: UnitOfWork, actor: Actor, copy: Copy, source: SourceDatabase, label: str
+) -> Id:
+    """The item of the copy, beside the source and with its access mode.
+
+    In another place it is restricted: what is above the source may keep others out. On a restricted
+    one only the actor gets a grant; they may add others.
+    """
+    parent_id = await parent_of_copy(work, actor, source)
+    item_id = await create_item_for(
+        work,
+        actor,
+        ItemKind.DATABASE,
+        copy.copy_id,
+        label,
+        parent_item_id=parent_id,
+        icon=source.icon,
+    )
+    beside = parent_id == source.parent_item_id
+    mode = AccessMode(source.access_mode) if beside else AccessMode.RESTRICTED
+    look = {"color": source.color, "metadata": source.item_metadata}
+    await change_item(work, actor, item_id, {**look, "access_mode": mode.value})
+    if mode is AccessMode.RESTRICTED:
+        await grant_manage(work, actor, item_id)
+    return item_id

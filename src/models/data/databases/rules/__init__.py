@@ -1,1 +1,0 @@
-"""The layout of record pages, and the conversion of fields. Pure."""

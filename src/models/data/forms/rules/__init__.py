@@ -1,1 +1,0 @@
-"""The questions of a form, their conditions, and the answers it takes. Pure."""

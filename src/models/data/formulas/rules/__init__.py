@@ -1,1 +1,0 @@
-"""Formulas, and the fields that follow from others by them. Pure."""

@@ -1,1 +1,0 @@
-"""Comments on records: what members say to each other about one, in threads."""

@@ -1,1 +1,0 @@
-"""Record templates: what a new record of a database begins with."""

@@ -1,0 +1,481 @@
+"""Reading records: by id, newest first, by query; their history and their number."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Protocol
+
+import psycopg
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Integer,
+    Select,
+    Uuid,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
+from sqlalchemy.exc import OperationalError
+
+from models.content.items.queries import PlacementOf, sees_items
+from models.content.surfaces.queries import placement_of_surfaces
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest, page_request
+from models.data.fields.queries import load_schema, schema_of, schemas
+from models.data.fields.rows import (
+    DATABASE,
+    database_of,
+    fields_as_text,
+    item_of_database,
+    live_database_of,
+    live_databases,
+    placed_databases,
+    read_fields,
+)
+from models.data.fields.rules.fields import FieldSpecs, Schema
+from models.data.record_changes.queries import RecordChangeShape, RecordHistory, list_changes
+from models.data.records.details import open_records, record_details, unseen_fields
+from models.data.records.rows import CHANGES_WITH_CREATIONS
+from models.data.records.rules.query.ordering import NEWEST_FIRST
+from models.data.records.rules.query.plan import Query, read_query
+from models.data.records.rules.query.routes import (
+    GroupRow,
+    Position,
+    Route,
+    can_go_along,
+    candidates,
+    count_up_to,
+    figures_of,
+    figures_statement,
+    groups_of,
+    groups_statement,
+    is_unpredictable,
+    pages,
+    sample,
+)
+from models.data.records.rules.writes import TRASH, StoredRecord
+from models.data.records.shapes import (
+    MAX_QUERY_LIMIT,
+    QueryResult,
+    RecordDetail,
+    RecordList,
+    RecordQuery,
+)
+from models.data.records.side_index import request_indexes
+from models.data.records.tables import Record, record, record_count
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, UnsupportedError
+from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+
+RECORD = record.c
+"""The columns of records, for nouns that compare rows of theirs with them."""
+
+visible = PlacementOf(
+    placed_databases()
+    .join(record, record.c.database_id == DATABASE.id)
+    .where(
+        record.c.id == bindparam("id", type_=Uuid),
+        record.c.workspace_id == DATABASE.workspace_id,
+        record.c.deleted_at.is_(None),
+    )
+)
+"""The placement of a record's database.
+
+`await visible(work, workspace_ids, record_id, user_id)` gives it.
+"""
+
+
+def this_record(
+    workspace_id: Id | ColumnElement[Id], record_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of one record that is not in the trash."""
+    return (
+        record.c.workspace_id == workspace_id,
+        record.c.id == record_id,
+        record.c.deleted_at.is_(None),
+    )
+
+
+def records_of(
+    workspace_id: Id | ColumnElement[Id], database_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of the records of a database that are not in the trash."""
+    return (
+        record.c.workspace_id == workspace_id,
+        record.c.database_id == database_id,
+        record.c.deleted_at.is_(None),
+    )
+
+
+def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of the given records that the actor sees."""
+    return (
+        select(record.c.id)
+        .join(*database_of(record))
+        .where(
+            record.c.workspace_id == actor.workspace_id,
+            record.c.id == func.any(ids),
+            record.c.deleted_at.is_(None),
+            sees_items(actor, DATABASE.item_id),
+        )
+    )
+
+
+class _RecordWithFields(StoredRecord):
+    """A record, and the fields of its database as text."""
+
+    fields: str
+
+
+_THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
+_RECORD = PreparedStatement(
+    select(record, fields_as_text().label("fields")).join(*live_database_of(record)).where(*_THIS),
+    _RecordWithFields,
+)
+_SCHEMA_OF = PreparedStatement(
+    schemas().join(record, record.c.database_id == DATABASE.id).where(*_THIS)
+)
+
+_NEWEST = (
+    select(record)
+    .where(
+        *records_of(bindparam("workspace_id", type_=Uuid), bindparam("database_id", type_=Uuid)),
+        record.c.archived.is_(False),
+    )
+    .order_by(*NEWEST_FIRST.clauses)
+    .limit(bindparam("most", type_=Integer))
+)
+_FIRST_PAGE = PreparedStatement(_NEWEST, Record)
+_NEXT_PAGE = PreparedStatement(
+    _NEWEST.where(
+        NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
+    ),
+    Record,
+)
+
+
+def prefetched_record(record_id: Id) -> Prefetch:
+    """The statement of `get_record`."""
+    return Prefetch(_RECORD, {"record_id": record_id})
+
+
+async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
+    """A record. Raises `NotFoundError`, also when its database is in the trash."""
+    parameters = {"workspace_id": actor.workspace_id, "record_id": record_id}
+    found = await _RECORD.first(work, parameters)
+    if found is None:
+        raise NotFoundError("record")
+    schema = Schema(found.workspace_id, found.database_id, read_fields(found.fields))
+    (shown,) = await record_details(work, actor, schema, [found])
+    return shown
+
+
+async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Record | None:
+    """The row of a record that is neither archived nor in the trash."""
+    statement = select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
+    return await work.first(statement, of=Record)
+
+
+class RecordSubject(Protocol):
+    """A record that somebody is told of: its title, its maker, and the item of its database."""
+
+    title: str
+    database_id: Id
+    created_by_user_id: Id | None
+    item_id: Id
+
+
+async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
+    """A record that there is, in the trash or not, as somebody is told of it."""
+    (subject,) = await work.rows(
+        select(record.c.title, record.c.database_id, record.c.created_by_user_id, DATABASE.item_id)
+        .join(*database_of(record))
+        .where(record.c.workspace_id == workspace_id, record.c.id == record_id),
+        of=RecordSubject,
+    )
+    return subject
+
+
+async def newest_record(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime | None:
+    """The moment the last of the records of a database was made; None without any."""
+    found: datetime | None = await work.scalar(
+        select(func.max(record.c.created_at)).where(*records_of(workspace_id, database_id))
+    )
+    return found
+
+
+async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
+    """The schema that types a record, in one statement. Raises `NotFoundError`."""
+    parameters = {"workspace_id": workspace_id, "record_id": record_id}
+    return schema_of(await _SCHEMA_OF.first(work, parameters), "record")
+
+
+async def list_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
+) -> RecordList:
+    """The records of a database that are not archived, newest first."""
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    parameters = {
+        "workspace_id": actor.workspace_id,
+        "database_id": database_id,
+        "most": page.fetch,
+    }
+    async with work.for_one_statement() as single:
+        if page.after is None:
+            rows = await _FIRST_PAGE.rows(single, parameters)
+        else:
+            moment, last_id = page.after
+            rows = await _NEXT_PAGE.rows(single, {**parameters, "moment": moment, "id": last_id})
+    shown = page.of(rows, NEWEST_FIRST.position)
+    records = await record_details(work, actor, schema, shown.items)
+    return RecordList(records=records, cursor=shown.cursor)
+
+
+async def ask_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
+) -> QueryResult | None:
+    """The result of an actor's query; the view it names was resolved before.
+
+    Has the fields indexed that would have spared it records; None when it took too long without,
+    and the transaction has to commit so that they will be. Raises as `query_records` does.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    unseen = await unseen_fields(work, actor, schema)
+    query = read_query(body, schema.fields, work.now, unseen)
+    page = _page(keys, schema, body)
+    if not await request_indexes(work, actor, schema, query):
+        return await find_records(work, actor, schema, query, page)
+    try:
+        async with work.savepoint():
+            return await find_records(work, actor, schema, query, page)
+    except QueryTooSlowError:
+        return None
+
+
+async def query_records(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, body: RecordQuery, keys: KeyRing
+) -> QueryResult:
+    """The records a query asks for, at most 200 at once, with groups and figures (C3, C5).
+
+    It writes nothing, knows no views and shows nothing of other databases. Raises `NotFoundError`
+    for the database, `ValidationError` for what is wrong with the query, `QueryTooSlowError`.
+    """
+    schema = await load_schema(work, workspace_id, database_id)
+    query = read_query(body, schema.fields, work.now)
+    return await find_records(work, None, schema, query, _page(keys, schema, body))
+
+
+def _page(keys: KeyRing, schema: Schema, body: RecordQuery) -> PageRequest:
+    """The page asked for; its cursor continues the same query alone."""
+    asked = body.model_dump_json(exclude={"cursor", "limit", "fields"})
+    place = ("records/query", schema.workspace_id, schema.database_id, asked)
+    return page_request(keys, min(body.limit, MAX_QUERY_LIMIT), body.cursor, *place)
+
+
+FEW = 5_000
+"""Records that are read one by one rather than looked for along an order."""
+SAMPLE = 200
+"""Records along an order that tell whether such records are rare there."""
+
+
+class QueryTooSlowError(UnsupportedError):
+    """PostgreSQL gave the query up for its time: repeated, it would take as long."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The query takes too long. Filter or sort by a number, a date, an option or the"
+            " beginning of a text: large databases are indexed by what they are asked for, a few"
+            " minutes after they were asked for it first."
+        )
+
+
+async def find_records(
+    work: UnitOfWork, actor: Actor | None, schema: Schema, query: Query, page: PageRequest
+) -> QueryResult:
+    """One page of a query, with the groups and figures it asks for, as the actor sees it.
+
+    Raises `QueryTooSlowError`.
+    """
+    async with in_time():
+        route = await choose_route(work, schema, query)
+        rows = await read_page(work, schema, query, route, page.after, page.fetch)
+        figures = groups = None
+        if query.figures:
+            row = await work.first(figures_statement(schema, query, route))
+            figures = figures_of(query, row)
+        if query.levels:
+            groups = groups_of(
+                query, await work.rows(groups_statement(schema, query, route), of=GroupRow)
+            )
+    shown = page.of(rows, query.order.position)
+    return QueryResult(
+        records=await record_details(work, actor, schema, shown.items, query.shown_fields),
+        cursor=shown.cursor,
+        groups=None if groups is None else groups.groups,
+        groups_truncated=None if groups is None else groups.truncated,
+        aggregates=figures,
+    )
+
+
+@asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    """Tell a statement that was given up for its time from a database that is away."""
+    try:
+        yield
+    except OperationalError as error:
+        if isinstance(error.orig, psycopg.errors.QueryCanceled):
+            raise QueryTooSlowError from error
+        raise
+
+
+async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> Route:
+    """The way to the records that reads the fewest, as far as the side index can tell."""
+    choices = candidates(schema, query)
+    along = Route(along=can_go_along(query))
+    if not choices:
+        unsure = along.along and is_unpredictable(query)
+        if unsure and not await work.scalar(sample(schema, query, SAMPLE)):
+            return Route()
+        return along
+    counts = await work.first(select(*(count_up_to(one, FEW + 1) for one in choices)))
+    assert counts is not None
+    fewest, among = min(zip(counts, choices, strict=True), key=lambda pair: pair[0])
+    return Route(among=among) if fewest <= FEW else along
+
+
+async def read_page(
+    work: UnitOfWork, schema: Schema, query: Query, route: Route, after: Position, most: int
+) -> Sequence[Record]:
+    """The next records after a position, `most` of them unless these are the last."""
+    rows: list[Record] = []
+    for statement in pages(schema, query, route, after, most):
+        rows += await work.rows(statement, of=Record)
+        if len(rows) >= most:
+            break
+    return rows[:most]
+
+
+async def list_history(
+    work: UnitOfWork, actor: Actor, record_id: Id, page: PageRequest
+) -> RecordHistory:
+    """The changes of a record, newest first, in the fields its database has now.
+
+    Records out of the actor's sight are left out of what relation fields held. Raises
+    `NotFoundError`.
+    """
+    schema = await load_schema_of(work, actor.workspace_id, record_id)
+    history = await list_changes(work, CHANGES_WITH_CREATIONS, actor.workspace_id, record_id, page)
+    target_ids = {
+        Id(target)
+        for change in history.changes
+        for values in (change.before, change.after)
+        for key, targets in (values or {}).items()
+        if key in schema.fields and schema.fields[key].relation
+        for target in targets
+    }
+    seen = await _seen(work, actor, target_ids)
+    changes = [_shown(change, schema.fields, seen) for change in history.changes]
+    return RecordHistory(changes=changes, cursor=history.cursor)
+
+
+async def _seen(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> set[str]:
+    """The ids of the given records, in the trash or not, whose database the actor sees."""
+    if not ids:
+        return set()
+    rows = await work.rows(open_records(actor, ids, record.c.id))
+    return {str(row.id) for row in rows}
+
+
+def _shown(change: RecordChangeShape, fields: FieldSpecs, seen: set[str]) -> RecordChangeShape:
+    return change.model_copy(
+        update={
+            "before": _values(change.before, fields, seen),
+            "after": _values(change.after, fields, seen),
+            "changed_keys": [key for key in change.changed_keys if key in fields],
+            "omitted_keys": [key for key in change.omitted_keys if key in fields],
+        }
+    )
+
+
+def _values(values: JsonObject | None, fields: FieldSpecs, seen: set[str]) -> JsonObject | None:
+    if values is None:
+        return None
+    return {
+        key: [each for each in value if each in seen] if fields[key].relation else value
+        for key, value in values.items()
+        if key in fields
+    }
+
+
+restorable = PlacementOf(
+    placed_databases()
+    .join(record, record.c.database_id == DATABASE.id)
+    .where(
+        record.c.id == bindparam("id", type_=Uuid),
+        record.c.workspace_id == DATABASE.workspace_id,
+        or_(record.c.deleted_at.is_(None), record.c.deleted_at > func.now() - literal(TRASH)),
+    )
+)
+"""The placement of the database of a record that can be restored, or need not be."""
+
+
+def _item_of_content(surface: FromClause) -> ColumnElement[Any]:
+    """The item of the database that a content belongs to; null while its record is in the trash."""
+    live = select(record.c.id).where(*this_record(surface.c.workspace_id, surface.c.record_id))
+    return (
+        item_of_database(surface.c.workspace_id, surface.c.database_id)
+        .where(or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()))
+        .scalar_subquery()
+    )
+
+
+visible_surface = placement_of_surfaces(_item_of_content)
+"""The placement of a surface, a record's content with its database: `await visible_surface(…)`."""
+
+MERGED_AT_ONCE = 1_000
+"""Databases whose counts one transaction merges."""
+
+_TOTAL = cast(func.coalesce(func.sum(record_count.c.number), 0), BigInteger)
+
+
+def number_of_records(workspace_id: Id) -> Select[Any]:
+    """The number of a workspace's records outside the trash whose databases are outside it too."""
+    return live_databases(workspace_id, _TOTAL).join(
+        record_count, record_count.c.database_id == DATABASE.id
+    )
+
+
+async def merge_counts(work: UnitOfWork) -> int:
+    """Make one row of the counts of some databases that have several; how many databases.
+
+    Repeat until 0. What is written meanwhile is left to the next call.
+    """
+    several = (
+        select(record_count.c.database_id)
+        .group_by(record_count.c.database_id)
+        .having(func.count() > 1)
+        .limit(MERGED_AT_ONCE)
+    )
+    parts = (
+        delete(record_count)
+        .where(record_count.c.database_id.in_(several))
+        .returning(record_count.c.database_id, record_count.c.number)
+        .cte("part")
+    )
+    total = cast(func.sum(parts.c.number), BigInteger)
+    merged = insert(record_count).from_select(
+        ["database_id", "number"],
+        select(parts.c.database_id, total).group_by(parts.c.database_id),
+    )
+    return len(await work.rows(merged.returning(record_count.c.id)))

@@ -1,0 +1,392 @@
+"""Statements that write the rows of records, each with the history it leaves.
+
+Half of what a new record costs would be its history, and most records of an import never change. So
+a creation stays with its record until something changes it.
+
+What they write travels as one JSON document, which PostgreSQL reads faster than arrays or COPY.
+The history is written by the statement that writes the records.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    FromClause,
+    Insert,
+    Integer,
+    Select,
+    String,
+    Text,
+    Update,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    column,
+    func,
+    insert,
+    literal,
+    literal_column,
+    null,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.statements import numbered_id
+from models.data.fields.commands import taking_numbers
+from models.data.fields.rules.fields import TITLE_KEY, Schema
+from models.data.record_changes.queries import changes_with, recording, recording_rows
+from models.data.record_changes.rules import ChangeKind, RecordedChange
+from models.data.records.rules.writes import Planned, StoredRecord
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+
+UNWRITTEN = record.c.creation_principal_type.is_not(None)
+"""True of a record whose creation is read from it."""
+
+
+def titled_values(title: ColumnElement[Any], data: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The values of a record with its title, as the history keeps them."""
+    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), title)
+    return titled.op("||", return_type=JSONB())(data)
+
+
+def unwritten_creations(
+    change_id: ColumnElement[Id], written_at: ColumnElement[Any]
+) -> Select[Any]:
+    """The creations that are read from their records, with the columns of changes.
+
+    Their types are the same, too: PostgreSQL would not look into each part of `CHANGES` by its
+    index otherwise.
+    """
+    return select(
+        change_id.label("id"),
+        record.c.workspace_id,
+        record.c.database_id,
+        record.c.id.label("record_id"),
+        cast(literal_column(f"'{ChangeKind.CREATED.value}'"), String).label("kind"),
+        record.c.created_by_user_id.label("actor_user_id"),
+        record.c.creation_principal_type.label("principal_type"),
+        record.c.creation_run_id.label("run_id"),
+        cast(null(), JSONB).label("before"),
+        titled_values(record.c.title, record.c.data).label("after"),
+        cast(null(), ARRAY(Text)).label("omitted_keys"),
+        record.c.created_at.label("at"),
+        written_at.label("written_at"),
+    ).where(UNWRITTEN)
+
+
+CHANGES_WITH_CREATIONS = changes_with(unwritten_creations(record.c.id, cast(null(), Timestamp)))
+"""All changes of records."""
+
+
+def last_change(workspace_id: Id, record_id: Id) -> Select[Any]:
+    """The last change of a record: when it was made (`at`), and by which run (`run_id`)."""
+    return (
+        select(CHANGES_WITH_CREATIONS.c.run_id, CHANGES_WITH_CREATIONS.c.at)
+        .where(
+            CHANGES_WITH_CREATIONS.c.workspace_id == workspace_id,
+            CHANGES_WITH_CREATIONS.c.record_id == record_id,
+        )
+        .order_by(CHANGES_WITH_CREATIONS.c.id.desc())
+        .limit(1)
+    )
+
+
+Sql: TypeAlias = ColumnElement[Any]
+
+WORKSPACE = bindparam("of_workspace", type_=Uuid)
+DATABASE = bindparam("of_database", type_=Uuid)
+USER = bindparam("by_user", type_=Uuid)
+PRINCIPAL_TYPE = bindparam("principal_type", type_=Text)
+RUN_ID = bindparam("run_id", type_=Uuid)
+NOW = bindparam("now", type_=Timestamp)
+
+WRITTEN = {record.c.creation_principal_type: None, record.c.creation_run_id: None}
+"""The values of a record whose creation is written."""
+
+
+def recording_these(
+    source: CTE,
+    kind: Sql,
+    before: Sql,
+    after: Sql,
+    *conditions: ColumnElement[bool],
+    change_id: Sql | None = None,
+) -> Insert:
+    """The insertion of what the source rows say of themselves; their ids are new unless given."""
+    values = {
+        "id": numbered_id() if change_id is None else change_id,
+        "workspace_id": WORKSPACE,
+        "database_id": DATABASE,
+        "record_id": source.c.id,
+        "kind": kind,
+        "actor_user_id": USER,
+        "principal_type": PRINCIPAL_TYPE,
+        "run_id": RUN_ID,
+        "before": before,
+        "after": after,
+        "omitted_keys": source.c.omitted,
+        "at": NOW,
+    }
+    return recording(values, *conditions)
+
+
+def recording_creations(*conditions: ColumnElement[bool]) -> Insert:
+    """The insertion of the creations that are read from these records.
+
+    It belongs to every statement that changes values: what that statement sees is what was created.
+    The statement gives `WRITTEN` to the records. A creation has the id of its record, which comes
+    from the clock of its writer; a clock that is ahead may not put it behind the change.
+    """
+    earlier = func.uuidv7(text("interval '-1 second'"), type_=Uuid)
+    now = select(func.uuidv7(type_=Uuid)).scalar_subquery()
+    change_id = case((record.c.id < now, record.c.id), else_=earlier)
+    return recording_rows(unwritten_creations(change_id, func.now()).where(*conditions))
+
+
+_CREATED = literal(ChangeKind.CREATED.value, Text)
+_COLUMNS = [record.c[name] for name in StoredRecord._fields]
+
+
+def _entries(*columns: ColumnElement[Any]) -> CTE:
+    """The rows of the document."""
+    rows: FromClause = (
+        func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+        .table_valued(column("id", Uuid), column("omitted", ARRAY(Text)), *columns)
+        .render_derived(name="entry", with_types=True)
+    )
+    return select(rows).cte("source")
+
+
+def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
+    """The insertion of new records, which `source` describes, and of the history of some.
+
+    `write_parameters` gives its parameters, and `change_id` the ids of the history. A creation that
+    the record will not tell is written: links stand elsewhere, and long values are left out.
+    """
+    is_plain = and_(source.c.links.is_(None), source.c.omitted.is_(None))
+    values = {
+        "id": source.c.id,
+        "workspace_id": WORKSPACE,
+        "database_id": DATABASE,
+        "title": source.c.title,
+        "data": source.c.data,
+        "content_surface_id": source.c.content_surface_id,
+        "number": number,
+        "archived": literal(False, Boolean),
+        "created_by_user_id": USER,
+        "updated_by_user_id": USER,
+        "created_at": NOW,
+        "updated_at": NOW,
+        "creation_principal_type": case((is_plain, PRINCIPAL_TYPE)),
+        "creation_run_id": case((is_plain, RUN_ID)),
+    }
+    selected = select(*values.values())
+    # What the row says already is not sent again for its history.
+    omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
+    links = func.coalesce(source.c.links, literal_column("'{}'::jsonb"))
+    after = titled_values(source.c.title, source.c.data).op("||")(links).op("-")(omitted)
+    history = recording_these(source, _CREATED, null(), after, ~is_plain, change_id=change_id)
+    return insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
+
+
+_NEW = _entries(
+    column("title", Text),
+    column("data", JSONB),
+    column("links", JSONB),
+    column("content_surface_id", Uuid),
+    column("place", Integer),
+)
+_INSERT = PreparedStatement(inserting(literal(None, BigInteger), _NEW))
+
+COUNTED = taking_numbers(WORKSPACE, DATABASE, bindparam("count", type_=BigInteger))
+"""Takes `count` numbers of the database: `first` is the lowest."""
+
+# One statement counts and inserts: the counter's row lock orders concurrent creations.
+_INSERT_NUMBERED = PreparedStatement(
+    inserting(select(COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
+        record.c.id, record.c.number
+    )
+)
+
+_CHANGED = _entries(
+    column("kind", Text),
+    column("before", JSONB),
+    column("after", JSONB),
+    column("title", Text),
+    column("data", JSONB),
+    column("cleared", ARRAY(Text)),
+    column("archived", Boolean),
+    column("updated_by_user_id", Uuid),
+    column("updated_at", Timestamp),
+    column("deleted_at", Timestamp),
+)
+
+
+def updating(source: CTE) -> Update:
+    """The change of records that `source` describes, with its history, by `write_parameters`."""
+    remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
+    columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
+    conditions = (
+        record.c.workspace_id == WORKSPACE,
+        record.c.database_id == DATABASE,
+        record.c.id == source.c.id,
+    )
+    creations = recording_creations(*conditions)
+    history = recording_these(source, source.c.kind, source.c.before, source.c.after)
+    return (
+        update(record)
+        .where(*conditions)
+        .values(
+            {
+                record.c.data: remaining.op("||", return_type=JSONB())(source.c.data),
+                **{record.c[name]: source.c[name] for name in columns},
+                **WRITTEN,
+            }
+        )
+        .add_cte(creations.cte("creations"), history.cte("history"))
+    )
+
+
+_UPDATE = PreparedStatement(updating(_CHANGED))
+
+_THESE = (
+    select(*_COLUMNS)
+    .where(
+        record.c.workspace_id == WORKSPACE,
+        record.c.database_id == DATABASE,
+        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+    .order_by(record.c.id)
+)
+_READ = PreparedStatement(_THESE)
+
+# In the order of their ids: two writers never wait for each other in a circle.
+_LOCK = PreparedStatement(_THESE.with_for_update(key_share=True))
+
+_HOLD = PreparedStatement(
+    select(record.c.id)
+    .where(
+        record.c.workspace_id == WORKSPACE,
+        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+    .order_by(record.c.id)
+    .with_for_update(key_share=True)
+)
+
+
+async def hold_records(work: UnitOfWork, workspace_id: Id, ids: Iterable[Id]) -> None:
+    """Hold records of any database until the end."""
+    await _HOLD.rows(work, {"of_workspace": workspace_id, "ids": list(ids)})
+
+
+async def lock_records(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id]
+) -> dict[Id, StoredRecord]:
+    """The given records that the database has, also in the trash, held until the end."""
+    return await _these(work, schema, ids, _LOCK)
+
+
+async def read_records(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id]
+) -> dict[Id, StoredRecord]:
+    """The given records that the database has, also in the trash."""
+    return await _these(work, schema, ids, _READ)
+
+
+async def _these(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id], statement: PreparedStatement
+) -> dict[Id, StoredRecord]:
+    parameters = {
+        "of_workspace": schema.workspace_id,
+        "of_database": schema.database_id,
+        "ids": list(ids),
+    }
+    return {row.id: StoredRecord(*row) for row in await statement.rows(work, parameters)}
+
+
+async def insert_records(
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned], *, numbered: bool
+) -> Mapping[Id, int]:
+    """Write new records and their history; gives the number of each, if they are numbered."""
+    rows = [_new_row(plan, place) for place, plan in enumerate(plans)]
+    parameters = _with_rows(work, actor, schema, rows)
+    if not numbered:
+        await _INSERT.execute(work, parameters)
+        return {}
+    parameters["count"] = len(rows)
+    written = await _INSERT_NUMBERED.rows(work, parameters)
+    return {row.id: row.number for row in written}
+
+
+def _new_row(plan: Planned, place: int) -> Mapping[str, Any]:
+    """A row of the document; what few records have is left out, and costs the others nothing."""
+    row = {"id": plan.after.id, "title": plan.after.title, "data": plan.after.data, "place": place}
+    if plan.links:
+        row["links"] = plan.links
+    if omitted := _history_of(plan).omitted:
+        row["omitted"] = omitted
+    if plan.after.content_surface_id is not None:
+        row["content_surface_id"] = plan.after.content_surface_id
+    return row
+
+
+async def update_records(
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
+) -> None:
+    """Write the new state of locked records, and their history."""
+    rows = [
+        {
+            "id": plan.after.id,
+            "omitted": _history_of(plan).omitted or None,
+            "kind": _history_of(plan).kind,
+            "before": _history_of(plan).before,
+            "after": _history_of(plan).after,
+            "title": plan.after.title,
+            "data": plan.change.data,
+            "cleared": sorted(plan.change.cleared),
+            "archived": plan.after.archived,
+            "updated_by_user_id": plan.after.updated_by_user_id,
+            "updated_at": plan.after.updated_at,
+            "deleted_at": plan.after.deleted_at,
+        }
+        for plan in plans
+    ]
+    await _UPDATE.execute(work, _with_rows(work, actor, schema, rows))
+
+
+def _history_of(plan: Planned) -> RecordedChange:
+    assert plan.history is not None, "what changes nothing is not written"
+    return plan.history
+
+
+def _with_rows(
+    work: UnitOfWork, actor: Actor, schema: Schema, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {**write_parameters(work, actor, schema), "rows": to_json(rows).decode()}
+
+
+def write_parameters(work: UnitOfWork, actor: Actor, schema: Schema) -> dict[str, Any]:
+    """The parameters of a write: its place, its user and its time."""
+    return {
+        "of_workspace": schema.workspace_id,
+        "of_database": schema.database_id,
+        "by_user": actor.user_id,
+        "principal_type": actor.principal.type,
+        "run_id": actor.principal.run_id,
+        "now": work.now,
+    }

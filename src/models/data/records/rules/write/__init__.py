@@ -1,1 +1,0 @@
-"""Writes of records: values checked, options added, upserts matched, states planned."""

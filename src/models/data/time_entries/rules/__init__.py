@@ -1,1 +1,0 @@
-"""Time entries, and how their times follow from each other. Pure."""

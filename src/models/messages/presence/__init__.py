@@ -1,1 +1,0 @@
-"""The users who are connected to each workspace at the moment, through whatever process."""

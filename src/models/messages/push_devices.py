@@ -1,0 +1,309 @@
+"""Push devices: the apps and browsers that a user wants to be told on.
+
+An installation and a token belong to one registration each, whoever made it: who has the app has
+its token, and its next user is told instead of the one before.
+"""
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import Field, model_validator
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    Uuid,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
+
+from models.core.access.rules import Principal
+from models.core.base import Id, Input, Moment, Nullable, Shape, example
+from models.core.pagination import PageRequest
+from runtime.crypto import KeyRing, sealed
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+from runtime.outbound_policy import url_problem
+from runtime.postgresql.schema import Timestamp, one_of, table_of
+
+MAX_DEVICES = 50
+"""Registrations of one user; a further one takes the place of the one made first."""
+
+
+class PushPlatform(StrEnum):
+    IOS = "ios"
+    ANDROID = "android"
+    WEB = "web"
+
+
+class PushProvider(StrEnum):
+    APNS = "apns"
+    FCM = "fcm"
+    WEBPUSH = "webpush"
+
+
+_USUAL = {
+    PushPlatform.IOS: PushProvider.APNS,
+    PushPlatform.ANDROID: PushProvider.FCM,
+    PushPlatform.WEB: PushProvider.WEBPUSH,
+}
+
+
+def usual_provider(platform: PushPlatform) -> PushProvider:
+    """The carrier of pushes to a platform, unless a client says otherwise."""
+    return _USUAL[platform]
+
+
+def provider_problem(platform: PushPlatform, provider: PushProvider) -> str | None:
+    """The reason for which a provider reaches no device of a platform, in words, or None."""
+    if provider is PushProvider.APNS and platform is not PushPlatform.IOS:
+        return "apns reaches devices of the platform ios only."
+    return None
+
+
+def token_problem(provider: PushProvider, token: str) -> str | None:
+    """The reason for which the URL in a token of Web Push is never called, in words, or None."""
+    if provider is not PushProvider.WEBPUSH:
+        return None
+    try:
+        subscription = json.loads(token)
+    except (ValueError, RecursionError):
+        return None
+    endpoint = subscription.get("endpoint") if isinstance(subscription, dict) else None
+    return url_problem(endpoint) if isinstance(endpoint, str) else None
+
+
+def token_place(device_id: UUID) -> str:
+    """The place that the sealed token of a device is bound to."""
+    return f"push_device|{device_id}|sealed_token"
+
+
+class PushDevice(SQLModel, table=True):
+    """An active registration; one that is revoked is deleted, and its token with it."""
+
+    __tablename__ = "push_device"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        one_of("platform", PushPlatform),
+        one_of("provider", PushProvider),
+        Index("uq_push_device_installation_id", "installation_id", unique=True),
+        Index("uq_push_device_token_digest", "token_digest", unique=True),
+        Index("ix_push_device_user_id", "user_id", "registered_at", "id"),
+    )
+
+    id: Id = TableField(primary_key=True)
+    user_id: Id
+    installation_id: str
+    platform: str
+    provider: str
+    token_digest: bytes = TableField(sa_type=LargeBinary)
+    sealed_token: bytes = TableField(
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: token_place(row.id), digest="token_digest"),
+    )
+    app_version: str | None = None
+    locale: str | None = None
+    registered_at: datetime = TableField(sa_type=Timestamp)
+
+
+push_device = table_of(PushDevice)
+
+InstallationId = Annotated[str, Field(pattern=r"^[!-~]{1,200}$")]
+PushToken = Annotated[
+    str, Field(min_length=16, max_length=4096, pattern=r"^[!-~][ -~]*[!-~]$", repr=False)
+]
+Locale = Annotated[str, Field(max_length=35, pattern=r"^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$")]
+AppVersion = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class RegisterPushDevice(Input):
+    """Body of register a push device.
+
+    `installationId` is an unguessable id that the app gave itself when it was installed. `token` is
+    what the provider gave it: 16 to 4096 printable ASCII characters. For `webpush` it is the JSON
+    text of the browser's subscription, with `endpoint`, a public URL, and `keys`. The provider of
+    `ios` is `apns`, of `android` `fcm` and of `web` `webpush`, unless the body says otherwise.
+    """
+
+    model_config = example(
+        {
+            "installationId": "9f1c6f0e-3d1b-4f0a-8a53-1f7f3c9f5b11",
+            "platform": "android",
+            "token": "fGk3v0aT2l8:APA91bH7Yt3",
+            "appVersion": "2.4.0",
+            "locale": "en-GB",
+        }
+    )
+
+    installation_id: InstallationId
+    platform: Annotated[PushPlatform, Field(strict=False)]
+    provider: Annotated[PushProvider, Field(strict=False)] | None = None
+    token: PushToken
+    app_version: AppVersion | None = None
+    locale: Locale | None = None
+
+    @property
+    def carrier(self) -> PushProvider:
+        """The provider that is meant."""
+        return self.provider or usual_provider(self.platform)
+
+    @model_validator(mode="after")
+    def _is_reached(self) -> Self:
+        problem = provider_problem(self.platform, self.carrier)
+        if problem is not None:
+            raise ValueError(problem)
+        problem = token_problem(self.carrier, self.token)
+        if problem is not None:
+            raise ValueError(f"token: {problem}")
+        return self
+
+
+class RevokePushDevice(Input):
+    """Body of revoke a push device."""
+
+    model_config = example({"installationId": "9f1c6f0e-3d1b-4f0a-8a53-1f7f3c9f5b11"})
+
+    installation_id: InstallationId
+
+
+class PushRegistration(Shape):
+    """The outcome of a registration; `revoked` says that this call has ended it."""
+
+    installation_id: str
+    revoked: bool
+
+
+class PushDeviceBody(Shape):
+    """An active registration of the caller, without its token."""
+
+    installation_id: str
+    platform: PushPlatform
+    provider: PushProvider
+    app_version: str | None
+    locale: str | None
+    registered_at: Moment
+
+
+class PushDeviceList(Shape):
+    devices: list[PushDeviceBody]
+    cursor: Nullable[str]
+
+
+class WebPushKey(Shape):
+    """The public key of the platform for Web Push; absent where the platform has none."""
+
+    public_key: str | None
+
+
+async def list_push_devices(
+    work: UnitOfWork, principal: Principal, page: PageRequest
+) -> PushDeviceList:
+    """The caller's active registrations, the one made last first."""
+    columns = push_device.c
+    own = select(push_device).where(columns.user_id == principal.user_id)
+    shown = await page.descending(work, own, columns.registered_at, columns.id, of=PushDevice)
+    return PushDeviceList(
+        devices=[PushDeviceBody.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+async def find_device(work: UnitOfWork, device_id: Id) -> PushDevice | None:
+    """A registration; None for one that was revoked."""
+    return await work.first(select(push_device).where(push_device.c.id == device_id), of=PushDevice)
+
+
+def devices_of(user_id: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The ids of the registrations of the user that a column names, as an array."""
+    own = select(push_device.c.id).where(push_device.c.user_id == user_id)
+    return func.array(own.scalar_subquery(), type_=ARRAY(Uuid))
+
+
+def token_of(keys: KeyRing, device: PushDevice) -> str:
+    """The token of a registration. Raises UnreadableError."""
+    return keys.unseal(device.sealed_token, token_place(device.id)).decode()
+
+
+_device = push_device.c
+
+
+async def register_push_device(
+    work: UnitOfWork, principal: Principal, keys: KeyRing, body: RegisterPushDevice
+) -> PushRegistration:
+    """Make this the registration of the installation and of the token; others are revoked."""
+    token = body.token.encode()
+    digests = keys.digests(token)
+    await _lock(work, body.installation_id, digests[-1].hex())
+    facts = {
+        "platform": body.platform.value,
+        "provider": body.carrier.value,
+        "app_version": body.app_version,
+        "locale": body.locale,
+        "registered_at": work.now,
+    }
+    same = and_(
+        _device.user_id == principal.user_id,
+        _device.installation_id == body.installation_id,
+        _device.token_digest.in_(digests),
+    )
+    renewed = await work.first(update(push_device).where(same).values(facts).returning(_device.id))
+    if renewed is None:
+        either = or_(
+            _device.installation_id == body.installation_id, _device.token_digest.in_(digests)
+        )
+        await work.execute(delete(push_device).where(either))
+        device_id = new_id()
+        row = {
+            "id": device_id,
+            "user_id": principal.user_id,
+            "installation_id": body.installation_id,
+            "token_digest": digests[0],
+            "sealed_token": keys.seal(token, token_place(device_id)),
+        }
+        await work.execute(insert(push_device).values({**row, **facts}))
+        await _keep_newest(work, principal.user_id)
+    return PushRegistration(installation_id=body.installation_id, revoked=False)
+
+
+async def revoke_push_device(
+    work: UnitOfWork, principal: Principal, body: RevokePushDevice
+) -> PushRegistration:
+    """End the caller's registration of an installation, if there is one."""
+    own = and_(
+        _device.user_id == principal.user_id, _device.installation_id == body.installation_id
+    )
+    revoked = (await work.execute(delete(push_device).where(own))).rowcount > 0
+    return PushRegistration(installation_id=body.installation_id, revoked=revoked)
+
+
+async def forget_device(work: UnitOfWork, device_id: Id) -> None:
+    """Revoke a registration whose provider says that its token reaches nobody any more."""
+    await work.execute(delete(push_device).where(_device.id == device_id))
+
+
+async def _lock(work: UnitOfWork, *names: str) -> None:
+    """Go on alone with an installation and a token: two registrations may not both miss another."""
+    for name in sorted(names):
+        lock = func.hashtextextended(f"push-device/{name}", 0)
+        await work.execute(select(func.pg_advisory_xact_lock(lock)))
+
+
+async def _keep_newest(work: UnitOfWork, user_id: Id) -> None:
+    older = (
+        select(_device.id)
+        .where(_device.user_id == user_id)
+        .order_by(_device.registered_at.desc(), _device.id.desc())
+        .offset(MAX_DEVICES)
+    )
+    await work.execute(delete(push_device).where(_device.id.in_(older)))

@@ -1,1 +1,0 @@
-"""Tickets: each opens one realtime connection, once and soon."""

@@ -1,1 +1,0 @@
-"""The secret a workspace signs its outgoing webhooks with."""

@@ -1,0 +1,228 @@
+"""Appending to the log of a workspace, and reading it, only as far as it is whole.
+
+Most of the log is written by triggers of the tables it tells of: items, records, databases, runs,
+members, notifications. Here is what needs to know more than a row says.
+
+A number is given when an event is written, and seen when its transaction commits: a smaller one
+may come later. `heads` knows the number below which nothing is still to come, because writers hold
+a shared lock that names a number below their own (docs/adr/0046). The statement after it must see
+what is committed then, so both run in a unit of work for reads without a common snapshot.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Text,
+    Uuid,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+)
+
+from models.core.access.rules import Principal
+from models.core.base import Id, JsonObject
+from models.core.purging import MAX_ROWS
+from models.messages.workspace_events.rules import EventType
+from models.messages.workspace_events.tables import workspace_event
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.statements import PreparedStatement
+
+
+class EventRow(Protocol):
+    """An event, for its `audience_user_id` alone, or for all who see its item, if it has one."""
+
+    seq: int
+    workspace_id: Id
+    type: str
+    at: datetime
+    actor_type: str
+    actor_user_id: Id | None
+    audience_user_id: Id | None
+    item_id: Id | None
+    data: dict[str, Any]
+
+
+async def append_event(
+    work: UnitOfWork,
+    principal: Principal,
+    workspace_id: Id,
+    kind: EventType,
+    data: JsonObject,
+    *,
+    audience_user_id: Id | None = None,
+    item_id: Id | None = None,
+) -> None:
+    """Append one event, for one user alone, or for who sees the item."""
+    await work.execute(
+        insert(workspace_event).values(
+            workspace_id=workspace_id,
+            type=kind.value,
+            at=work.now,
+            actor_type=principal.type.value,
+            actor_user_id=principal.person,
+            audience_user_id=audience_user_id,
+            item_id=item_id,
+            data=data,
+        )
+    )
+
+
+async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Delete up to `limit` events from before a moment; return the number. Repeat until 0."""
+    # Numbers grow with time, near enough: the oldest events are those with the least.
+    oldest = (
+        select(workspace_event.c.seq, workspace_event.c.at)
+        .order_by(workspace_event.c.seq)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+        .cte("oldest")
+    )
+    old = select(oldest.c.seq).where(oldest.c.at < before)
+    return (
+        await work.execute(delete(workspace_event).where(workspace_event.c.seq.in_(old)))
+    ).rowcount
+
+
+async def purge_events_of(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
+    """Delete up to `limit` events of a deleted workspace; return the number. Repeat until 0."""
+    some = select(workspace_event.c.seq).where(workspace_event.c.workspace_id == workspace_id)
+    of_it = delete(workspace_event).where(workspace_event.c.seq.in_(some.limit(limit)))
+    return (await work.execute(of_it)).rowcount
+
+
+_event = workspace_event.c
+
+_HEADS = PreparedStatement(
+    select(column("workspace_id"), column("head")).select_from(
+        func.workspace_event_heads(bindparam("workspace_ids", type_=ARRAY(Uuid)))
+    )
+)
+
+
+class _Head(Protocol):
+    workspace_id: Id
+    head: int
+
+
+async def heads(work: Work, workspace_ids: Collection[Id]) -> Mapping[Id, int]:
+    """For each workspace the number up to which nothing can be added to its log any more."""
+    rows: Sequence[_Head] = await _HEADS.rows(work, {"workspace_ids": list(workspace_ids)})
+    return {row.workspace_id: row.head for row in rows}
+
+
+async def head(work: Work, workspace_id: Id) -> int:
+    """The number up to which nothing can be added to the log of a workspace any more."""
+    return (await heads(work, [workspace_id]))[workspace_id]
+
+
+_BETWEEN = PreparedStatement(
+    select(workspace_event)
+    .where(
+        _event.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _event.seq > bindparam("after", type_=BigInteger),
+        _event.seq <= bindparam("until", type_=BigInteger),
+        _event.type == func.any(bindparam("types", type_=ARRAY(Text))),
+        or_(
+            _event.audience_user_id.is_(None),
+            _event.audience_user_id == func.any(bindparam("user_ids", type_=ARRAY(Uuid))),
+        ),
+    )
+    .order_by(_event.seq)
+    .limit(bindparam("most", type_=BigInteger)),
+    EventRow,
+)
+
+
+async def events_between(  # what and whose, from where to where
+    work: Work,
+    workspace_id: Id,
+    after: int,
+    until: int,
+    *,
+    types: Collection[str],
+    user_ids: Collection[Id],
+    most: int,
+) -> Sequence[EventRow]:
+    """The first events of these types in a part of a log that is whole, in their order.
+
+    Of those for one user alone, the ones for these users. Who sees the items they are about is
+    left to the caller.
+    """
+    parameters: dict[str, Any] = {
+        "workspace_id": workspace_id,
+        "after": after,
+        "until": until,
+        "types": sorted(types),
+        "user_ids": list(user_ids),
+        "most": most,
+    }
+    return await _BETWEEN.rows(work, parameters)
+
+
+_END_OF_NEXT = PreparedStatement(
+    select(func.max(column("seq")).label("seq"), func.count().label("count")).select_from(
+        select(_event.seq)
+        .where(
+            _event.workspace_id == bindparam("workspace_id", type_=Uuid),
+            _event.seq > bindparam("after", type_=BigInteger),
+            _event.seq <= bindparam("until", type_=BigInteger),
+        )
+        .order_by(_event.seq)
+        .limit(bindparam("most", type_=BigInteger))
+        .subquery()
+    )
+)
+
+
+async def end_of_next(work: Work, workspace_id: Id, after: int, until: int, *, most: int) -> int:
+    """The number of the last of the next `most` events of a log, or `until` when it has fewer."""
+    parameters = {"workspace_id": workspace_id, "after": after, "until": until, "most": most}
+    (row,) = await _END_OF_NEXT.rows(work, parameters)
+    return until if row.count < most else int(row.seq)
+
+
+def has_grown(
+    workspace_id: ColumnElement[Any], after: ColumnElement[Any], before: datetime | None = None
+) -> ColumnElement[bool]:
+    """True when a log has events for all members behind a number, and before a moment."""
+    # An EXISTS may become a join, which reads all logs where statistics are older than they are.
+    return (
+        select(true())
+        .where(
+            _event.workspace_id == workspace_id,
+            _event.seq > after,
+            true() if before is None else _event.at < before,
+            _event.audience_user_id.is_(None),
+        )
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+_GROWN = PreparedStatement(
+    select(_event.workspace_id)
+    .distinct()
+    .where(
+        _event.seq > bindparam("after", type_=BigInteger),
+        _event.seq <= bindparam("until", type_=BigInteger),
+        _event.workspace_id == func.any(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+    )
+)
+
+
+async def grown_since(
+    work: Work, workspace_ids: Collection[Id], after: int, until: int
+) -> frozenset[Id]:
+    """The workspaces among these that have events in a part of the numbers."""
+    parameters = {"workspace_ids": list(workspace_ids), "after": after, "until": until}
+    return frozenset(row.workspace_id for row in await _GROWN.rows(work, parameters))

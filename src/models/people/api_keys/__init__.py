@@ -1,1 +1,0 @@
-"""Workspace API keys: secrets that carry scopes (interface, API key)."""

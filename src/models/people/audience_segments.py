@@ -1,0 +1,506 @@
+"""Audience segments: filters over the facts of a caller, stored, and judged in SQL (C13).
+
+The rules are written in the one filter language (ADR 0023); `queries` says what they mean in SQL.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    ColumnElement,
+    ForeignKeyConstraint,
+    Numeric,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    case,
+    cast,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
+
+from models.core import values
+from models.core.access.rules import Principal
+from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.filters.grammar import (
+    OPERATORS,
+    AllOf,
+    AnyOf,
+    Filter,
+    FilterError,
+    Not,
+    Op,
+    RawLeaf,
+    ValueForm,
+    positive_leaf,
+    read_tree,
+)
+from models.core.filters.operands import (
+    Anchor,
+    Condition,
+    Empty,
+    Has,
+    In,
+    Range,
+    Substring,
+    read_condition,
+)
+from models.core.keys import Key
+from models.core.openapi import documented_as
+from models.core.pagination import PageRequest
+from models.core.schedules.timetables import is_timezone
+from models.core.values import InvalidValueError
+from models.people.request_logs import request_log
+from models.people.users import app_user
+from models.people.workspaces import workspace, workspace_member
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail, ValidationError
+from runtime.postgresql.schema import Timestamp, table_of
+
+ATTRIBUTES = "attributes."
+"""Prefix of the name of a fact that the application tells when it asks for an assignment."""
+LONGEST_ATTRIBUTE = 64
+_MAX_OPERANDS = 500
+
+
+class Fact(StrEnum):
+    """A fact that the platform itself knows of a caller or of the workspace that is asked about."""
+
+    USER_ID = "user.id"
+    USER_EMAIL = "user.email"
+    USER_CREATED_AT = "user.createdAt"
+    USER_PLATFORM_ADMIN = "user.platformAdmin"
+    WORKSPACE_ID = "workspace.id"
+    WORKSPACE_CREATED_AT = "workspace.createdAt"
+    WORKSPACE_LAST_ACTIVE_AT = "workspace.lastActiveAt"
+    WORKSPACE_MEMBER_COUNT = "workspace.memberCount"
+    WORKSPACE_ROLE = "workspace.role"
+
+
+FORMS: Mapping[Fact, ValueForm] = {
+    Fact.USER_ID: ValueForm.TEXT,
+    Fact.USER_EMAIL: ValueForm.TEXT,
+    Fact.USER_CREATED_AT: ValueForm.MOMENT,
+    Fact.USER_PLATFORM_ADMIN: ValueForm.BOOLEAN,
+    Fact.WORKSPACE_ID: ValueForm.TEXT,
+    Fact.WORKSPACE_CREATED_AT: ValueForm.MOMENT,
+    Fact.WORKSPACE_LAST_ACTIVE_AT: ValueForm.MOMENT,
+    Fact.WORKSPACE_MEMBER_COUNT: ValueForm.NUMBER,
+    Fact.WORKSPACE_ROLE: ValueForm.OPTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FactLeaf:
+    """A condition of one fact; `name` is a `Fact`, or the name of an attribute."""
+
+    name: str
+    form: ValueForm
+    condition: Condition
+
+    @property
+    def fact(self) -> Fact | None:
+        """The fact, None for an attribute."""
+        return None if self.name.startswith(ATTRIBUTES) else Fact(self.name)
+
+    @property
+    def attribute(self) -> str:
+        """The name of the attribute."""
+        return self.name.removeprefix(ATTRIBUTES)
+
+
+SegmentRule: TypeAlias = Filter[FactLeaf]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A segment that every platform has."""
+
+    label: str
+    description: str
+    rule: JsonObject
+
+
+def _within_days(fact: Fact, days: int) -> JsonObject:
+    span = {"unit": "day", "count": days, "direction": "past"}
+    return {"field": fact.value, "op": "within", "value": span}
+
+
+def _attribute(name: str, op: Op, value: object) -> JsonObject:
+    return {"field": f"{ATTRIBUTES}{name}", "op": op.value, "value": value}
+
+
+EVERYBODY = "all"
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    EVERYBODY: BuiltIn("Everybody", "Every caller.", {"and": []}),
+    "internal": BuiltIn(
+        "Internal",
+        "Platform administrators.",
+        {"field": Fact.USER_PLATFORM_ADMIN.value, "op": "eq", "value": True},
+    ),
+    "new_workspaces_30d": BuiltIn(
+        "New workspaces",
+        "Workspaces that were created in the last 30 days.",
+        _within_days(Fact.WORKSPACE_CREATED_AT, 30),
+    ),
+    "active_7d": BuiltIn(
+        "Active workspaces",
+        "Workspaces with a call in the last 7 days.",
+        _within_days(Fact.WORKSPACE_LAST_ACTIVE_AT, 7),
+    ),
+    "self_hosted": BuiltIn(
+        "Self-hosted",
+        "Callers whose application says `selfHosted`.",
+        _attribute("selfHosted", Op.EQ, True),  # the operand of a rule
+    ),
+    "mobile_users": BuiltIn(
+        "Mobile users",
+        "Callers whose application says that its `platform` is ios or android.",
+        _attribute("platform", Op.IN, ["ios", "android"]),
+    ),
+    "beta_opt_in": BuiltIn(
+        "Beta",
+        "Callers whose application says `betaOptIn`.",
+        _attribute("betaOptIn", Op.EQ, True),  # the operand of a rule
+    ),
+}
+
+
+def read_rule(raw: object, now: datetime) -> SegmentRule:
+    """The rule a client described. Raises ValidationError at the places that are wrong."""
+    try:
+        return read_tree(raw, lambda leaf, path: _read_leaf(leaf, path, now))
+    except FilterError as error:
+        details = [
+            Detail(path.replace("filter", "rule", 1), message) for path, message in error.problems
+        ]
+        raise ValidationError(
+            "; ".join(f"{detail.path}: {detail.message}" for detail in details), details
+        ) from error
+
+
+def _read_leaf(raw: RawLeaf, path: str, now: datetime) -> SegmentRule:
+    name, operand = _name(raw["field"], f"{path}.field"), raw.get("value")
+    form = FORMS[Fact(name)] if name in set(Fact) else _form_of(operand)
+    usable = OPERATORS[form]
+    op = raw.get("op")
+    if not isinstance(op, str) or op not in usable:
+        raise FilterError((f"{path}.op", f"must be an operator of this fact: {', '.join(usable)}"))
+    zone = raw.get("timezone")
+    if zone is not None and not (isinstance(zone, str) and is_timezone(zone)):
+        raise FilterError((f"{path}.timezone", "must be an IANA time zone"))
+    here = ZoneInfo(zone or "UTC")
+    try:
+        return positive_leaf(Op(op), lambda one: _leaf(name, form, one, operand, now, here))
+    except InvalidValueError as problem:
+        raise FilterError((f"{path}.value", str(problem))) from problem
+
+
+def _leaf(
+    name: str, form: ValueForm, op: Op, operand: object, now: datetime, here: ZoneInfo
+) -> FactLeaf:
+    if isinstance(operand, list) and len(operand) > _MAX_OPERANDS:
+        raise InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
+    readers = {ValueForm.NUMBER: values.number, ValueForm.BOOLEAN: _truth}
+    return FactLeaf(
+        name, form, read_condition(op, form, readers.get(form, values.text), operand, now, here)
+    )
+
+
+def _name(name: object, path: str) -> str:
+    if isinstance(name, str):
+        if name in set(Fact):
+            return name
+        attribute = name.removeprefix(ATTRIBUTES)
+        if attribute != name and attribute.isidentifier() and len(attribute) <= LONGEST_ATTRIBUTE:
+            return name
+    known = ", ".join(Fact)
+    raise FilterError((path, f"must be {ATTRIBUTES}<name>, or one of: {known}"))
+
+
+def _form_of(operand: object) -> ValueForm:
+    """An attribute has the form of what it is compared with."""
+    sample = operand[0] if isinstance(operand, list) and operand else operand
+    if isinstance(sample, bool):
+        return ValueForm.BOOLEAN
+    return ValueForm.NUMBER if isinstance(sample, int | float) else ValueForm.TEXT
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidValueError("must be true or false")
+    return value
+
+
+class AudienceSegment(SQLModel, table=True):
+    """A segment of the platform's own; `rule` is a filter over facts of a caller."""
+
+    __tablename__ = "audience_segment"
+    __table_args__ = (ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),)
+
+    key: str = TableField(primary_key=True)
+    label: str
+    description: str | None = None
+    rule: dict[str, Any] = TableField(sa_type=JSONB)
+    created_by_user_id: Id
+    created_at: datetime = TableField(sa_type=Timestamp)
+
+
+audience_segment = table_of(AudienceSegment)
+
+
+class AudienceSegmentBody(Shape):
+    """For whom a flag or an experiment can be meant; one that is `builtIn` every platform has."""
+
+    key: str
+    label: str
+    description: str | None
+    built_in: bool
+    rule: Annotated[JsonObject, documented_as("Filter")]
+    created_at: Moment | None
+
+
+class AudienceSegmentList(Shape):
+    segments: list[AudienceSegmentBody]
+    cursor: Nullable[str]
+
+
+class CreateAudienceSegment(Input):
+    """A segment of one's own.
+
+    `rule` is a filter over `user.…`, `workspace.…` and `attributes.…`, which the application tells.
+    """
+
+    model_config = example(
+        {
+            "key": "large_workspaces",
+            "label": "Large workspaces",
+            "rule": {"field": "workspace.memberCount", "op": "gte", "value": 50},
+        }
+    )
+
+    key: Key
+    label: Label
+    description: Annotated[str, Field(max_length=2_000)] | None = None
+    rule: Annotated[dict[str, Any], documented_as("Filter")]
+
+
+MAX_SEGMENTS = 200
+"""Segments of a platform's own (promise I12)."""
+
+_segment = audience_segment.c
+_members = workspace_member.alias("members")
+
+_FACTS: Mapping[Fact, ColumnElement[Any]] = {
+    Fact.USER_ID: cast(app_user.c.id, Text),
+    Fact.USER_EMAIL: app_user.c.email,
+    Fact.USER_CREATED_AT: app_user.c.created_at,
+    Fact.USER_PLATFORM_ADMIN: app_user.c.platform_admin,
+    Fact.WORKSPACE_ID: cast(workspace.c.id, Text),
+    Fact.WORKSPACE_CREATED_AT: workspace.c.created_at,
+    Fact.WORKSPACE_LAST_ACTIVE_AT: select(func.max(request_log.c.created_at))
+    .where(request_log.c.workspace_id == workspace.c.id)
+    .correlate(workspace)
+    .scalar_subquery(),
+    Fact.WORKSPACE_MEMBER_COUNT: select(cast(func.count(), Numeric))
+    .select_from(_members)
+    .where(_members.c.workspace_id == workspace.c.id)
+    .correlate(workspace)
+    .scalar_subquery(),
+    Fact.WORKSPACE_ROLE: workspace_member.c.role,
+}
+
+
+async def list_segments(work: UnitOfWork, page: PageRequest) -> AudienceSegmentList:
+    """The segments that all platforms have, then the platform's own by key."""
+    rows = await work.rows(select(audience_segment).limit(MAX_SEGMENTS), of=AudienceSegment)
+    own = sorted((segment_body(row) for row in rows), key=lambda segment: segment.key)
+    built_in = [
+        AudienceSegmentBody(
+            key=key,
+            label=segment.label,
+            description=segment.description,
+            built_in=True,
+            rule=segment.rule,
+            created_at=None,
+        )
+        for key, segment in BUILT_IN.items()
+    ]
+    order = [*BUILT_IN]
+
+    def position(segment: AudienceSegmentBody) -> tuple[Any, ...]:
+        key = segment.key
+        return (0, order.index(key)) if segment.built_in else (1, key)
+
+    left = [
+        segment
+        for segment in (*built_in, *own)
+        if page.after is None or position(segment) > page.after
+    ]
+    shown = page.of(left, position)
+    return AudienceSegmentList(segments=shown.items, cursor=shown.cursor)
+
+
+def segment_body(row: AudienceSegment) -> AudienceSegmentBody:
+    """A segment of the platform's own as the wire shows it."""
+    return AudienceSegmentBody(
+        key=row.key,
+        label=row.label,
+        description=row.description,
+        built_in=False,
+        rule=row.rule,
+        created_at=row.created_at,
+    )
+
+
+async def is_segment(work: UnitOfWork, key: str) -> bool:
+    """True when there is a segment of this key."""
+    if key in BUILT_IN:
+        return True
+    return await work.scalar(select(_segment.key).where(_segment.key == key)) is not None
+
+
+async def segments_of(
+    work: UnitOfWork,
+    keys: Collection[str],
+    *,
+    user_id: Id,
+    workspace_id: Id | None,
+    attributes: JsonObject,
+) -> frozenset[str]:
+    """The segments among these that a caller belongs to, asking about a workspace or about none."""
+    rules = {key: BUILT_IN[key].rule for key in keys if key in BUILT_IN}
+    others = sorted(set(keys) - rules.keys())
+    if others:
+        rows = await work.rows(select(audience_segment).where(_segment.key.in_(others)))
+        rules |= {row.key: row.rule for row in rows}
+    if not rules:
+        return frozenset()
+    order = sorted(rules)
+    found = await work.first(
+        _judgement([rules[key] for key in order], user_id, workspace_id, attributes, work.now)
+    )
+    return frozenset(key for key, holds in zip(order, found or (), strict=False) if holds)
+
+
+def _judgement(
+    rules: list[JsonObject],
+    user_id: Id,
+    workspace_id: Id | None,
+    attributes: JsonObject,
+    now: datetime,
+) -> Select[Any]:
+    """One row with a truth value for each rule."""
+    document = literal(attributes, JSONB)
+    columns: list[ColumnElement[Any]] = [
+        condition_of(read_rule(rule, now), document).label(f"rule_{place}")
+        for place, rule in enumerate(rules)
+    ]
+    member = and_(
+        workspace_member.c.workspace_id == workspace.c.id,
+        workspace_member.c.user_id == app_user.c.id,
+    )
+    return (
+        select(*columns)
+        .select_from(app_user)
+        .outerjoin(workspace, workspace.c.id == cast(workspace_id, Uuid))
+        .outerjoin(workspace_member, member)
+        .where(app_user.c.id == user_id)
+    )
+
+
+def condition_of(rule: SegmentRule, document: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The meaning of a rule in SQL: true or false for every caller, never NULL."""
+    match rule:
+        case FactLeaf():
+            value = _value_of(rule, document)
+            return func.coalesce(_meets(value, rule.form, rule.condition), False)
+        case Not(part):
+            return not_(condition_of(part, document))
+        case AllOf(parts):
+            return and_(true(), *(condition_of(part, document) for part in parts))
+        case AnyOf(parts):
+            return or_(false(), *(condition_of(part, document) for part in parts))
+
+
+def _value_of(leaf: FactLeaf, document: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The value of a fact; NULL for an attribute that was not told, or is of another form."""
+    if leaf.fact is not None:
+        return _FACTS[leaf.fact]
+    value = document.op("->")(leaf.attribute)
+    words = document.op("->>")(leaf.attribute)
+    kind, sql_type = {
+        ValueForm.NUMBER: ("number", Numeric),
+        ValueForm.BOOLEAN: ("boolean", Boolean),
+    }.get(leaf.form, ("string", Text))
+    return case((func.jsonb_typeof(value) == kind, cast(words, sql_type)))
+
+
+def _meets(value: ColumnElement[Any], form: ValueForm, condition: Condition) -> ColumnElement[Any]:
+    match condition:
+        case Empty():
+            nothing: ColumnElement[Any] = value.is_(None)
+            texts = form in {ValueForm.TEXT, ValueForm.OPTION}
+            return or_(nothing, value == "") if texts else nothing
+        case In(members):
+            return value == any_(literal(list(members), ARRAY(value.type)))
+        case Range(low, high, with_low, with_high):
+            lowest = true() if low is None else value >= low if with_low else value > low
+            highest = true() if high is None else value <= high if with_high else value < high
+            return and_(lowest, highest)
+        case Substring(text, anchor):
+            if anchor is Anchor.ANYWHERE:
+                return value.icontains(text, autoescape=True)
+            if anchor is Anchor.START:
+                return value.istartswith(text, autoescape=True)
+            return value.iendswith(text, autoescape=True)
+        case Has():
+            raise AssertionError("no fact holds several values")
+
+
+async def create_segment(
+    work: UnitOfWork, principal: Principal, body: CreateAudienceSegment
+) -> AudienceSegmentBody:
+    """A segment of the platform's own.
+
+    Raises ValidationError for a rule that cannot be read or a key that is in use, ConflictError
+    when there are too many.
+    """
+    read_rule(body.rule, work.now)
+    if await work.scalar(select(func.count()).select_from(audience_segment)) >= MAX_SEGMENTS:
+        raise ConflictError(f"There are {MAX_SEGMENTS} segments already.")
+    statement = (
+        insert(audience_segment)
+        .values(
+            key=body.key,
+            label=body.label,
+            description=body.description,
+            rule=body.rule,
+            created_by_user_id=principal.user_id,
+            created_at=work.now,
+        )
+        .on_conflict_do_nothing()
+        .returning(audience_segment)
+    )
+    row = None if body.key in BUILT_IN else await work.first(statement, of=AudienceSegment)
+    if row is None:
+        raise ValidationError.at("key", f"There is a segment with the key {body.key} already.")
+    return segment_body(row)

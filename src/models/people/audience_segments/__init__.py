@@ -1,1 +1,0 @@
-"""Audience segments: for whom a flag or an experiment is meant."""

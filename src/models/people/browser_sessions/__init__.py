@@ -1,1 +1,0 @@
-"""Sessions of people in a browser, and the links that begin one."""

@@ -1,1 +1,0 @@
-"""Home layouts: what each member has on their first page of a workspace."""

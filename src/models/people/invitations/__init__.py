@@ -1,1 +1,0 @@
-"""Invitations: how people become members of a workspace."""

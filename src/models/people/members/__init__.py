@@ -1,1 +1,0 @@
-"""Members: the users of a workspace and their roles."""

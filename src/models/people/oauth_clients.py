@@ -1,0 +1,103 @@
+"""The workspace that a person chose for a client that signs in for them by OAuth."""
+
+from collections.abc import Container
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+from sqlalchemy import ForeignKeyConstraint, Index, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
+
+from models.core.access.rules import Principal
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Nullable, Shape, example
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError
+from runtime.postgresql.schema import Timestamp, table_of
+
+
+class OauthClientChoice(SQLModel, table=True):
+    """The workspace that a user last chose for a client."""
+
+    __tablename__ = "oauth_client_choice"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),
+        Index("ix_oauth_client_choice_workspace_id", "workspace_id"),
+    )
+
+    user_id: Id = TableField(primary_key=True)
+    oauth_client_id: str = TableField(primary_key=True)
+    workspace_id: Id
+    updated_at: datetime = TableField(sa_type=Timestamp)
+
+
+oauth_client_choice = table_of(OauthClientChoice)
+
+OauthClientId = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$")]
+"""An identifier of a client: visible ASCII characters (RFC 6749, appendix A.1)."""
+
+
+class ChooseWorkspace(Input):
+    """Body of the choice; it replaces the one before."""
+
+    model_config = example({"oauthClientId": "example-client", "workspaceId": EXAMPLE_ID})
+
+    oauth_client_id: OauthClientId
+    workspace_id: InputId
+
+
+class OauthClientWorkspace(Shape):
+    """The workspace that the caller last chose for a client; null when there is none."""
+
+    oauth_client_id: str
+    workspace_id: Nullable[Id]
+
+
+MAX_CHOICES = 1_000
+"""Clients for which one person has chosen (promise I12)."""
+
+
+class NoMemberError(DeniedError):
+    """The caller is no member of the workspace, or there is no such workspace."""
+
+    def __init__(self) -> None:
+        super().__init__("The caller is not a member of the workspace.")
+
+
+async def choose_workspace(
+    work: UnitOfWork, principal: Principal, member_of: Container[Id], body: ChooseWorkspace
+) -> OauthClientWorkspace:
+    """Make or replace the choice of the caller, who is a member of these workspaces.
+
+    Raises NoMemberError, and ConflictError for too many clients.
+    """
+    if body.workspace_id not in member_of:
+        raise NoMemberError
+    values = {"workspace_id": body.workspace_id, "updated_at": work.now}
+    await work.execute(
+        insert(oauth_client_choice)
+        .values(user_id=principal.user_id, oauth_client_id=body.oauth_client_id, **values)
+        .on_conflict_do_update(index_elements=["user_id", "oauth_client_id"], set_=values)
+    )
+    mine = select(func.count()).where(oauth_client_choice.c.user_id == principal.user_id)
+    if await work.scalar(mine) > MAX_CHOICES:
+        raise ConflictError(f"A person can choose for {MAX_CHOICES} clients.")
+    return OauthClientWorkspace(
+        oauth_client_id=body.oauth_client_id, workspace_id=body.workspace_id
+    )
+
+
+async def read_choice(
+    work: UnitOfWork, principal: Principal, member_of: Container[Id], oauth_client_id: str
+) -> OauthClientWorkspace:
+    """The caller's own choice; none where the caller is a member no more."""
+    workspace_id = await work.scalar(
+        select(oauth_client_choice.c.workspace_id).where(
+            oauth_client_choice.c.user_id == principal.user_id,
+            oauth_client_choice.c.oauth_client_id == oauth_client_id,
+        )
+    )
+    seen = workspace_id if workspace_id is not None and workspace_id in member_of else None
+    return OauthClientWorkspace(oauth_client_id=oauth_client_id, workspace_id=seen)

@@ -1,1 +1,0 @@
-"""The workspace that a person chose for a client that signs in for them by OAuth."""

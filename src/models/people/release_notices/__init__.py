@@ -1,1 +1,0 @@
-"""Release notices: what is new, and how far each user has read."""

@@ -1,0 +1,183 @@
+"""The request log: one row per authenticated call (interface, API request log entry)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    Index,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    column,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.access.rules import Actor
+from models.core.base import Id, Moment, Nullable, Shape
+from models.core.pagination import Page, PageRequest
+from models.core.purging import MAX_ROWS
+from models.people.api_keys import user_of_key
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+from runtime.postgresql.schema import Timestamp, table_of
+
+IS_CHANGE = text("method NOT IN ('GET', 'HEAD', 'OPTIONS')")
+"""The calls whose methods are not safe (RFC 9110, 9.2.1)."""
+
+
+class RequestLog(SQLModel, table=True):
+    """One call. It has no foreign keys: it outlives what it names, and never blocks a call."""
+
+    __tablename__ = "request_log"
+    __table_args__ = (
+        Index("ix_request_log_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        Index("ix_request_log_created_at", "created_at"),
+        Index(
+            "ix_request_log_changes",
+            *("workspace_id", "created_at", "id"),
+            postgresql_where=IS_CHANGE,
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id | None = None
+    principal_type: str
+    principal_id: Id
+    api_key_id: Id | None = None
+    method: str
+    path: str
+    status: int
+    idempotency_key: str | None = None
+    error: str | None = None
+    duration_ms: float
+    created_at: datetime = Field(sa_type=Timestamp)
+
+
+request_log = table_of(RequestLog)
+
+
+class RequestLogBody(Shape):
+    id: Id
+    workspace_id: Nullable[Id]
+    api_key_id: Nullable[Id]
+    principal_type: str
+    principal_id: Nullable[Id]
+    method: str
+    path: str
+    status: int
+    idempotency_key: Nullable[str]
+    error: Nullable[str]
+    duration_ms: Nullable[float]
+    created_at: Nullable[Moment]
+
+
+class AuditEntryBody(Shape):
+    """A call that changed something, or was refused to; the user is who called, or whose key did.
+
+    `status` and `error` say what came of it.
+    """
+
+    id: Id
+    principal_type: str
+    principal_id: Id
+    user_id: Id
+    api_key_id: Id | None
+    method: str
+    path: str
+    status: int
+    error: str | None
+    idempotency_key: str | None
+    created_at: Moment
+
+
+class AuditLog(Shape):
+    entries: list[AuditEntryBody]
+    cursor: Nullable[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One call as it is logged; `path` is without its query."""
+
+    workspace_id: Id | None
+    principal_type: str
+    principal_id: Id
+    api_key_id: Id | None
+    method: str
+    path: str
+    status: int
+    idempotency_key: str | None
+    error: str | None
+    duration_ms: float
+    created_at: datetime
+    id: Id = field(default_factory=new_id)
+
+
+_ENTRIES = (
+    func.jsonb_to_recordset(cast(bindparam("entries", type_=Text), JSONB))
+    .table_valued(*(column(one.name, one.type) for one in request_log.columns))
+    .render_derived(name="entry", with_types=True)
+)
+_APPEND = insert(request_log).from_select(list(request_log.columns.keys()), select(_ENTRIES))
+
+
+async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
+    """Write a batch of rows."""
+    if entries:
+        await work.execute(_APPEND, {"entries": to_json(entries).decode()})
+
+
+async def purge_request_logs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove rows of calls before a moment; how many. To be called until it gives 0."""
+    old = (
+        select(request_log.c.id)
+        .where(request_log.c.created_at < before)
+        .order_by(request_log.c.created_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return (await work.execute(delete(request_log).where(request_log.c.id.in_(old)))).rowcount
+
+
+async def page_of_requests(
+    work: UnitOfWork, actor: Actor, page: PageRequest
+) -> Page[RequestLogBody]:
+    """The workspace's calls, newest first; each is there shortly after its answer."""
+    columns = request_log.c
+    calls = select(request_log).where(columns.workspace_id == actor.workspace_id)
+    shown = await page.descending(work, calls, columns.created_at, columns.id, of=RequestLog)
+    return Page([RequestLogBody.model_validate(row) for row in shown.items], shown.cursor)
+
+
+async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> AuditLog:
+    """The calls that changed something in the workspace, or tried to, newest first."""
+    columns = request_log.c
+    user_id = func.coalesce(user_of_key(columns.api_key_id), columns.principal_id)
+    changes = select(request_log, user_id.label("user_id")).where(
+        columns.workspace_id == actor.workspace_id, IS_CHANGE
+    )
+    shown = await page.descending(work, changes, columns.created_at, columns.id, of=RequestLog)
+    return AuditLog(
+        entries=[AuditEntryBody.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+def calls_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
+    """The calls in a workspace from one moment on, and before another."""
+    columns = request_log.c
+    return select(columns.id).where(
+        columns.workspace_id == workspace_id,
+        columns.created_at >= since,
+        true() if until is None else columns.created_at < until,
+    )

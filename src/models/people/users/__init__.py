@@ -1,1 +1,0 @@
-"""Users, as their identity providers describe them."""

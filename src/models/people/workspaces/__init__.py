@@ -1,1 +1,0 @@
-"""Workspaces and who belongs to them."""

@@ -1,1 +1,0 @@
-"""Data sources as they are shown: each with its newest run."""

@@ -1,0 +1,279 @@
+"""Accepting, retrying and cancelling runs, asked for or due by a schedule.
+
+The id of a run follows from its schedule and its due time, so that no due time has two runs.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+
+from models.core.access.rules import Actor, Level, Scope, level_on
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.core.schedules.commands import scheduled, set_next_run
+from models.core.schedules.timetables import due_run_id, fire_note
+from models.core.work_bounds import require_place
+from models.data.fields.queries import require_edit
+from models.sources.data_source_runs.endings import (
+    RunEnd,
+    RunOverError,
+    end_run,
+    fail_run,
+    unapplied,
+)
+from models.sources.data_source_runs.execution import run_actor
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
+from models.sources.data_source_runs.overviews import run_title
+from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
+from models.sources.data_source_runs.rules import (
+    OPEN_RUN,
+    RETRIED,
+    DataSourceRunStatus,
+    RunTrigger,
+    family_of,
+)
+from models.sources.data_source_runs.shapes import DataSourceRunDetail, SpreadsheetImportDetail
+from models.sources.data_source_runs.staging import find_run
+from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.targets import DENIED
+from models.sources.data_sources.commands import count_joined
+from models.sources.data_sources.queries import DataSourceRow, find_data_source, visible
+from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
+from models.sources.outbound_limits.turns import leave_lines
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, PlatformError, ValidationError
+from runtime.temporal.families import Family
+from runtime.temporal.outbox import AWAITED, StartRequest
+
+DISABLED = "The data source is disabled. Enable it, then refresh it."
+NO_TARGET = "The data source has no target any more. Name a targetDatabaseId."
+
+
+async def accept_refresh(
+    work: UnitOfWork,
+    actor: Actor,
+    data_source_id: Id,
+    run_id: Id,
+    *,
+    trigger: RunTrigger = RunTrigger.MANUAL,
+    force: bool = False,
+    started_by_caller: bool = False,
+    retry_of: Id | None = None,
+) -> DataSourceRunDetail:
+    """Accept a refresh; while one is open, that one is the answer.
+
+    One that is `started_by_caller` becomes a child of the execution that asks for it.
+
+    Raises `NotFoundError`, `ValidationError` for a disabled data source and for one whose target is
+    gone, `DeniedError` without edit access to the target.
+    """
+    source = await find_data_source(work, actor.workspace_id, data_source_id)
+    if not source.enabled:
+        raise ValidationError(DISABLED)
+    if source.target_database_id is None:
+        raise ValidationError(NO_TARGET)
+    denied = "Filling a database needs edit access to it."
+    await require_edit(work, actor, source.target_database_id, denied)
+    # What the platform does by itself it does for who made the data source.
+    row = refresh_row(source, run_id, trigger, actor.person or source.created_by_user_id)
+    row["chain"] = list(actor.principal.run_chain)
+    row["plan"]["force"] = force
+    row["retry_of_run_id"] = retry_of
+    if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
+        return await _open_run(work, actor.workspace_id, data_source_id, run_id)
+    if not started_by_caller:
+        of_sources = data_source_run.c.data_source_id.is_not(None)
+        await require_place(work, actor, DATA_SOURCE_RUNS, Family.DATA_SOURCE_REFRESH, of_sources)
+    await start_run(work, await find_run(work, run_id), child=started_by_caller)
+    return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+async def retry_run(
+    work: UnitOfWork, actor: Actor, data_source_id: Id, run_id: Id, retry_id: Id
+) -> DataSourceRunDetail:
+    """Accept a run that tries a failed or cancelled one again, with the configuration of today.
+
+    Raises what `accept_refresh` raises, and `ConflictError` for a run that ended otherwise or is
+    open, and while another one is open.
+    """
+    earlier = await get_run(work, actor.workspace_id, data_source_id, run_id)
+    if earlier.status not in RETRIED:
+        raise ConflictError(f"Only a failed or cancelled run is retried; this is {earlier.status}.")
+    force = (await find_run(work, run_id)).plan["force"]
+    retry, kind = (data_source_id, retry_id), RunTrigger.RETRY
+    made = await accept_refresh(work, actor, *retry, trigger=kind, force=force, retry_of=run_id)
+    if made.id != retry_id:
+        raise ConflictError("Another run of the data source is open. Wait for its end.")
+    return made
+
+
+def refresh_row(
+    source: DataSourceRow, run_id: Id, trigger: RunTrigger, user_id: Id | None
+) -> JsonObject:
+    """The row of a refresh that is about to be accepted, in the name of a user."""
+    return {
+        "id": run_id,
+        "workspace_id": source.workspace_id,
+        "data_source_id": source.id,
+        "database_id": source.target_database_id,
+        "trigger": trigger.value,
+        "actor_user_id": user_id,
+        "plan": plan_of(source),
+        "progress": {},
+        "stats": {},
+    }
+
+
+def plan_of(source: DataSourceRow) -> JsonObject:
+    """The plan of a run of this data source, as it is configured now."""
+    return {
+        "kind": source.kind,
+        "config": source.config,
+        "fields": source.fields,
+        "keyFields": source.key_fields,
+        "writeMode": source.write_mode,
+        "removedRows": source.removed_rows,
+        "removalGuardPercent": source.removal_guard_percent,
+        "force": False,
+    }
+
+
+async def _open_run(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, run_id: Id
+) -> DataSourceRunDetail:
+    """The run accepted before under this id, else the one that is open."""
+    open_id = await work.scalar(
+        select(data_source_run.c.id).where(
+            data_source_run.c.workspace_id == workspace_id,
+            data_source_run.c.data_source_id == data_source_id,
+            data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
+        )
+    )
+    return await get_run(work, workspace_id, data_source_id, open_id or run_id)
+
+
+async def start_run(
+    work: UnitOfWork, run: SourceRunRow, restarts: int = 0, *, child: bool = False
+) -> None:
+    """Have the execution of an accepted run started, or that of a `child` by its caller."""
+    family, request = family_of(run.data_source_id), await start_request(work, run)
+    if child:
+        await lifecycle.stand_in_line(work, family, run.workspace_id, run.id, request)
+    else:
+        await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
+
+
+async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:
+    """The facts that Temporal is told of a run when it starts, and operators see.
+
+    An import is found by the database it fills, if there is one already.
+    """
+    return {
+        "summary": await run_title(work, run),
+        "resourceId": str(run.data_source_id or run.database_id or run.id),
+        "source": run.trigger,
+        "weight": 1 if run.trigger == RunTrigger.SCHEDULE else AWAITED,
+    }
+
+
+async def cancel_run(
+    work: UnitOfWork, actor: Actor, data_source_id: Id, run_id: Id
+) -> DataSourceRunDetail:
+    """Make an open run cancelled for ever; a finished one is returned unchanged.
+
+    Raises `NotFoundError`.
+    """
+    await get_run(work, actor.workspace_id, data_source_id, run_id)
+    await _cancel(work, actor, run_id)
+    return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+async def cancel_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
+    """Make an open import cancelled for ever; a finished one is returned unchanged.
+
+    Raises `NotFoundError`.
+    """
+    await get_import(work, actor, import_id)
+    await _cancel(work, actor, import_id)
+    return await get_import(work, actor, import_id)
+
+
+async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
+    """Rows are applied in one transaction, so a cancelled run has written none."""
+    run = await run_in_workspace(work, actor.workspace_id, run_id)
+    end = RunEnd(DataSourceRunStatus.CANCELLED, unapplied(run))
+    with suppress(RunOverError):
+        await end_run(work, run, end, actor.principal)
+        family = family_of(run.data_source_id)
+        await lifecycle.cancel_executions(work, family, actor.workspace_id, [run_id])
+        await leave_lines(work, actor.workspace_id, [run_id])
+
+
+@dataclass(frozen=True, slots=True)
+class DueRefresh:
+    """An open run of a due time, and the request that starts it in Temporal."""
+
+    run_id: Id
+    workspace_id: Id
+    request: StartRequest
+
+
+async def fire_refresh(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefresh | None:
+    """The run of a due time that has come, which the caller starts and waits for.
+
+    None when there is nothing to wait for: the schedule is gone or paused, the run has ended
+    already, or another one is open, which then counts for the due time too. A run whose person may
+    not refresh any more is recorded as failed.
+    """
+    schedule = await scheduled(work, DATA_SOURCE_SCHEDULES, data_source_id)
+    if schedule is None:
+        return None
+    await set_next_run(work, DATA_SOURCE_SCHEDULES, data_source_id, schedule.next_after(work.now))
+    if schedule.paused is not None:
+        return None
+    source = await find_data_source(work, schedule.workspace_id, data_source_id)
+    run_id = due_run_id(schedule.schedule_id, due)
+    row = refresh_row(source, run_id, RunTrigger.SCHEDULE, source.created_by_user_id)
+    row["note"] = fire_note(schedule.timing.timetable, due)
+    if await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
+        problem = await _refusal(work, await find_run(work, run_id))
+        if problem is not None:
+            await fail_run(work, run_id, problem)
+        else:
+            await start_run(work, await find_run(work, run_id), child=True)
+    status = await work.scalar(
+        select(data_source_run.c.status).where(data_source_run.c.id == run_id)
+    )
+    if status is None:
+        await count_joined(work, data_source_id, due)
+    if status not in OPEN_RUN:
+        return None
+    request = await start_request(work, await find_run(work, run_id))
+    return DueRefresh(run_id, schedule.workspace_id, request)
+
+
+async def _refusal(work: UnitOfWork, run: SourceRunRow) -> SourceProblem | None:
+    """The reason why the person a schedule acts for may not refresh; None for one who may."""
+    try:
+        await _check(work, run, await run_actor(work, run))
+    except PlatformError as error:
+        return SourceProblem(
+            ErrorKind.WRITE,
+            f"The schedule refreshes in the name of who created the data source. {error.message}"
+            " Somebody who may can duplicate the data source, to refresh it in their own name.",
+        )
+    return None
+
+
+async def _check(work: UnitOfWork, run: SourceRunRow, actor: Actor) -> None:
+    assert run.data_source_id is not None, "it is a refresh"
+    placed = await visible(work, [run.workspace_id], run.data_source_id, actor.user_id)
+    may_edit = placed is not None and level_on(placed, actor.role) >= Level.EDIT
+    if Scope.DATA_SOURCES_WRITE not in actor.scopes or not may_edit:
+        raise DeniedError("That person has no edit access to the data source any more.")
+    if run.database_id is None:
+        raise ValidationError(NO_TARGET)
+    await require_edit(work, actor, run.database_id, DENIED)

@@ -1,1 +1,0 @@
-"""Accepting runs and carrying them out: staging rows, comparing them, applying them."""

@@ -1,1 +1,0 @@
-"""The configs of data sources. Pure."""

@@ -1,1 +1,0 @@
-"""Reading archives that somebody else made."""

@@ -1,0 +1,431 @@
+"""Proposing, rejecting and applying change sets; credentials are sealed while one waits."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import insert, select, update
+
+from models.automation.automations.rules.language.bindings import written
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id, JsonObject
+from models.core.http_requests import GIVE_AGAIN, Credential, Place, credentials_in, with_values
+from models.core.lifecycle import commands as lifecycle
+from models.core.problems import refuse
+from models.core.purging import MAX_ROWS, purge
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import JobRow, job_actor
+from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
+from models.workspace.changes.queries import (
+    apply_result,
+    detail,
+    find_changes,
+    read_operations,
+    read_outcomes,
+    status_of,
+    stored_outcomes,
+)
+from models.workspace.changes.rules import (
+    CHANGE_LIFECYCLE,
+    WAITING,
+    Approval,
+    ChangeSource,
+    ChangeStatus,
+    OperationKind,
+    Outcome,
+    ResultStatus,
+    Stake,
+    end_of,
+    is_reference,
+    refs_in,
+    stake_of,
+    waits_for,
+)
+from models.workspace.changes.shapes import ApplyChanges, ApplyResult, ChangeSetDetail, Operation
+from models.workspace.changes.tables import CHANGE_SETS, ChangeSet, change_set, credentials_place
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail, InProgressError, PlatformError, ValidationError
+from runtime.temporal.families import Family
+
+
+class ClosedChangesError(ConflictError):
+    """A change set that was applied, was rejected or has expired stays as it is."""
+
+    def __init__(self, status: ChangeStatus) -> None:
+        super().__init__(f"The changes are {status.replace('_', ' ')} and stay as they are.")
+
+
+class BeingAppliedError(InProgressError):
+    """Another request is applying the change set."""
+
+    def __init__(self) -> None:
+        super().__init__("The changes are being applied. Read them again to see how far it came.")
+
+
+LIFETIME = timedelta(days=7)
+"""The time a change set may wait to be applied."""
+
+
+async def propose(  # the parts of a proposal
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    change_id: Id,
+    operations: Sequence[Operation],
+    *,
+    source: ChangeSource = ChangeSource.HAND,
+    title: str | None = None,
+    instruction: str | None = None,
+) -> ChangeSetDetail:
+    """Store a change set; nothing of it is done. Raises `ValidationError` below `operations`."""
+    check_operations(operations)
+    operations, credentials = sealed_operations(keys, change_id, operations)
+    content: list[JsonObject] = [
+        operation.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for operation in operations
+    ]
+    row = await work.first(
+        insert(change_set)
+        .values(
+            id=change_id,
+            workspace_id=actor.workspace_id,
+            source=source.value,
+            title=title or _title(operations, instruction),
+            instruction=instruction,
+            status=CHANGE_LIFECYCLE.initial.value,
+            operations=content,
+            sealed_credentials=credentials,
+            outcomes=stored_outcomes([_pending(operation) for operation in operations]),
+            names={},
+            created_by_user_id=actor.user_id,
+            expires_at=work.now + LIFETIME,
+            created_at=work.now,
+            updated_at=work.now,
+        )
+        .returning(change_set),
+        of=ChangeSet,
+    )
+    assert row is not None
+    return detail(row, work.now)
+
+
+def _pending(operation: Operation) -> Outcome:
+    stake = stake_of(operation.kind, operation.input)
+    return Outcome(ResultStatus.PENDING, needs_approval=stake is not Stake.NEVER_ASK)
+
+
+def _title(operations: Sequence[Operation], instruction: str | None) -> str:
+    if instruction is not None:
+        return instruction[:200]
+    return f"{len(operations)} change{'' if len(operations) == 1 else 's'}"
+
+
+async def hold_waiting(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSet:
+    """A change set that waits to be applied, locked until the transaction ends.
+
+    Raises `NotFoundError`, `InProgressError` while it is applied, `ConflictError` when it is
+    closed.
+    """
+    row = await find_changes(work, actor, change_id, locked=True)
+    status = status_of(row, work.now)
+    if status is ChangeStatus.APPLYING:
+        raise BeingAppliedError
+    if status not in WAITING:
+        raise ClosedChangesError(status)
+    return row
+
+
+async def reject(
+    work: UnitOfWork, actor: Actor, change_id: Id, reason: str | None
+) -> ChangeSetDetail:
+    """Close a change set that waits; what was applied of it stays. Raises as `hold_waiting`."""
+    row = await hold_waiting(work, actor, change_id)
+    outcomes = [
+        one if not one.held else Outcome(ResultStatus.SKIPPED) for one in read_outcomes(row)
+    ]
+    await lifecycle.finish(
+        work,
+        CHANGE_SETS,
+        [change_id],
+        ChangeStatus.REJECTED,
+        outcomes=stored_outcomes(outcomes),
+        rejected_reason=reason,
+        sealed_credentials=None,
+        updated_at=work.now,
+    )
+    return detail(await find_changes(work, actor, change_id), work.now)
+
+
+async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Close change sets that waited too long; how many. To be called until it gives 0."""
+    old = (
+        select(change_set.c.id)
+        .where(change_set.c.status.in_(WAITING), change_set.c.expires_at <= work.now)
+        .order_by(change_set.c.expires_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    ids = [row.id for row in await work.rows(old)]
+    ended = await lifecycle.finish(
+        work, CHANGE_SETS, ids, ChangeStatus.EXPIRED, sealed_credentials=None
+    )
+    return len(ended)
+
+
+async def purge_changes(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove change sets that were closed before a moment; what they did stays."""
+    old = (
+        select(change_set.c.id)
+        .where(change_set.c.completed_at < before)
+        .order_by(change_set.c.completed_at)
+    )
+    return await purge(work, change_set, old, limit)
+
+
+async def set_applying(work: UnitOfWork, change_id: Id, outcomes: Sequence[Outcome]) -> None:
+    """Let a held change set be applied."""
+    await work.execute(
+        update(change_set)
+        .where(change_set.c.id == change_id)
+        .values(
+            status=ChangeStatus.APPLYING.value,
+            outcomes=stored_outcomes(outcomes),
+            updated_at=work.now,
+        )
+    )
+
+
+async def accept_application(
+    work: UnitOfWork, actor: Actor, change_id: Id, job_id: Id, body: ApplyChanges
+) -> None:
+    """Accept the job that applies what is approved.
+
+    Of requests at the same time one is accepted. Raises as `hold_waiting`, and `ValidationError`
+    for an index of nothing.
+    """
+    row = await hold_waiting(work, actor, change_id)
+    _check_indexes(row, body)
+    await set_applying(work, change_id, read_outcomes(row))
+    await accept_job(
+        work,
+        actor,
+        Family.CHANGE_APPLICATION,
+        job_id,
+        change_id,
+        summary=f"Apply {len(row.operations)} operations",
+        input={
+            "scopes": sorted(actor.scopes),
+            "every": body.approve_all,
+            "indexes": sorted(set(body.approved_indexes or ())),
+        },
+    )
+
+
+def _check_indexes(row: ChangeSet, body: ApplyChanges) -> None:
+    for place, index in enumerate(body.approved_indexes or ()):
+        if index >= len(row.operations):
+            raise ValidationError.at(
+                f"approvedIndexes.{place}", f"There are {len(row.operations)} operations."
+            )
+
+
+async def applier(work: UnitOfWork, job: JobRow) -> Actor:
+    """The asker of a job, with the scopes that their credential had and their role still has."""
+    actor = await job_actor(work, job)
+    return replace(actor, scopes=actor.scopes & {Scope(one) for one in job.input["scopes"]})
+
+
+async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject | None:
+    """Carry out the next operation that may be; None when it was the last."""
+    row = await _held(work, job.subject_id)
+    operations, outcomes = opened_operations(keys, row), read_outcomes(row)
+    approval = Approval(job.input["every"], frozenset(job.input["indexes"]))
+    uses, names, tried = _uses(operations), dict(row.names), False
+    for index in range(job.progress.get("next", 0), len(operations)):
+        operation = operations[index]
+        if not outcomes[index].held:
+            continue
+        stake = stake_of(operation.kind, operation.input)
+        waiting = waits_for(index, uses[index], outcomes, stake, approval)
+        if waiting is not None:
+            outcomes[index] = waiting
+            continue
+        if tried:
+            await _write(work, row.id, outcomes, ChangeStatus.APPLYING, names)
+            return {"next": index}
+        actor = await applier(work, job)
+        known = {name: Id(value) for name, value in names.items()}
+        outcomes[index], made = await _tried(work, actor, keys, operation, known)
+        names |= {name: str(id_) for name, id_ in made.items()}
+        tried = True
+    await _write(work, row.id, outcomes, end_of(outcomes), names)
+    return None
+
+
+async def stop_applying(work: UnitOfWork, job: JobRow) -> None:
+    """Let what was not looked at wait again, when the job could not go on."""
+    row = await _held(work, job.subject_id)
+    if row.status == ChangeStatus.APPLYING:
+        outcomes = read_outcomes(row)
+        await _write(work, row.id, outcomes, end_of(outcomes), row.names)
+
+
+async def try_out(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, change_id: Id, body: ApplyChanges
+) -> ApplyResult:
+    """Try out applying: what would be applied is `pending`, and nothing is kept.
+
+    Raises what `accept_application` raises.
+    """
+    row = await hold_waiting(work, actor, change_id)
+    _check_indexes(row, body)
+    outcomes = await _tried_out(work, actor, keys, row, body)
+    return apply_result(row, outcomes, ChangeStatus(row.status))
+
+
+async def _tried_out(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, row: ChangeSet, body: ApplyChanges
+) -> Sequence[Outcome]:
+    operations, before = opened_operations(keys, row), read_outcomes(row)
+    approval = Approval(body.approve_all, frozenset(body.approved_indexes or ()))
+    uses, outcomes = _uses(operations), list(before)
+    names = {name: Id(value) for name, value in row.names.items()}
+    with suppress(_NothingKeptError):
+        async with work.savepoint():
+            for index, operation in enumerate(operations):
+                if not before[index].held:
+                    continue
+                stake = stake_of(operation.kind, operation.input)
+                waiting = waits_for(index, uses[index], outcomes, stake, approval)
+                if waiting is not None:
+                    outcomes[index] = waiting
+                    continue
+                outcomes[index], made = await _tried(work, actor, keys, operation, names)
+                names |= made
+            raise _NothingKeptError
+    return [
+        after
+        if not was.held or after.status is not ResultStatus.APPLIED
+        else Outcome(ResultStatus.PENDING)
+        for was, after in zip(before, outcomes, strict=True)
+    ]
+
+
+class _NothingKeptError(Exception):
+    """Ends the savepoint of a trial."""
+
+    retryable = False
+
+
+async def _tried(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: dict[str, Id]
+) -> tuple[Outcome, dict[str, Id]]:
+    """Carry out an operation and give its outcome; one that is refused leaves nothing."""
+    try:
+        async with work.savepoint():
+            made = await carry_out(work, actor, keys, operation, names)
+    except PlatformError as error:
+        return Outcome(ResultStatus.FAILED, error=error.message[:1_000]), {}
+    applied = Outcome(ResultStatus.APPLIED, subject_id=str(made.subject_id))
+    return applied, named(operation, made)
+
+
+def _uses(operations: Sequence[Operation]) -> list[Collection[int]]:
+    """For every operation, the indexes of those whose results it names."""
+    made_by: dict[str, int] = {}
+    uses: list[Collection[int]] = []
+    for index, one in enumerate(operations):
+        uses.append({made_by[ref] for ref in refs_in(one.input) if ref in made_by})
+        for name in ([] if one.ref is None else [one.ref]) + record_refs(one):
+            made_by[name] = index
+    return uses
+
+
+async def _held(work: UnitOfWork, change_id: Id) -> ChangeSet:
+    statement = select(change_set).where(change_set.c.id == change_id).with_for_update()
+    found = await work.first(statement, of=ChangeSet)
+    assert found is not None, "a change set is not removed while it is applied"
+    return found
+
+
+async def _write(
+    work: UnitOfWork,
+    change_id: Id,
+    outcomes: Sequence[Outcome],
+    status: ChangeStatus,
+    names: JsonObject,
+) -> None:
+    closed = status not in {ChangeStatus.APPLYING, ChangeStatus.AWAITING_APPROVAL}
+    end_values = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
+    await work.execute(
+        update(change_set)
+        .where(change_set.c.id == change_id)
+        .values(
+            outcomes=stored_outcomes(outcomes),
+            status=status.value,
+            names=names,
+            updated_at=work.now,
+            **end_values,
+        )
+    )
+
+
+def sealed_operations(
+    keys: KeyRing, change_id: Id, operations: Sequence[Operation]
+) -> tuple[list[Operation], bytes | None]:
+    """The operations without credentials, and those sealed; None when there are none.
+
+    Raises `ValidationError` for one that was copied from where it is shown hidden.
+    """
+    masked_operations, entries, problems = [], [], []
+    for index, operation in enumerate(operations):
+        credentials = operation_credentials(operation.kind, operation.input)
+        for each in credentials:
+            entries.append([index, each.place, each.value])
+            if each.value == each.mask:
+                path = ".".join(map(str, ("operations", index, "input", *each.place)))
+                problems.append(Detail(path, GIVE_AGAIN))
+        hidden = with_values(operation.input, [(each.place, each.mask) for each in credentials])
+        masked_operations.append(operation.model_copy(update={"input": hidden}))
+    refuse(problems)
+    if not entries:
+        return masked_operations, None
+    return masked_operations, keys.seal(json.dumps(entries).encode(), credentials_place(change_id))
+
+
+def opened_operations(keys: KeyRing, row: ChangeSet) -> list[Operation]:
+    """The operations as they were proposed. Raises `UnreadableError`."""
+    operations = read_operations(row)
+    if row.sealed_credentials is None:
+        return operations
+    for index, place, value in json.loads(
+        keys.unseal(row.sealed_credentials, credentials_place(row.id))
+    ):
+        one = operations[index]
+        given = with_values(one.input, [(tuple(place), value)])
+        operations[index] = one.model_copy(update={"input": given})
+    return operations
+
+
+_CALLING = frozenset(
+    {
+        OperationKind.CREATE_ITEM,
+        OperationKind.CREATE_ACTION,
+        OperationKind.CREATE_AUTOMATION,
+        OperationKind.UPDATE_AUTOMATION,
+    }
+)
+"""Only what calls other servers is looked through."""
+
+
+def operation_credentials(kind: OperationKind, values: JsonObject) -> list[Credential]:
+    """The credentials that stand in an input."""
+    return credentials_in(values, _written) if kind in _CALLING else []
+
+
+def _written(value: object) -> Iterator[tuple[Place, object]]:
+    if not is_reference(value):
+        yield from written(value)

@@ -1,0 +1,319 @@
+"""The execution of a run: its intents, where it goes next, releases, notifications, and its end."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import delete, select, update
+
+from models.core.access.rules import Role
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, about, notify
+from models.people.members import longest_workspace, members_with
+from models.people.workspaces import reveal_workspace
+from models.workspace.bundles.applying import conclude, show
+from models.workspace.bundles.references import forget_run
+from models.workspace.bundles.unpacking import load_contents, remove_unpacked
+from models.workspace.legacy_imports.entries import Held
+from models.workspace.legacy_imports.queries import decisive, entries_of
+from models.workspace.legacy_imports.rules import (
+    AT_ONCE_CANCELLED,
+    END_WITH_DATA,
+    RUN_LIFECYCLE,
+    ImportStage,
+    LegacyImportStatus,
+    LifecycleState,
+    RollbackState,
+    Step,
+    StepKind,
+    next_step,
+)
+from models.workspace.legacy_imports.tables import (
+    LEGACY_IMPORTS,
+    LegacyImportRun,
+    LegacyImportWorkspace,
+    legacy_import_run,
+    legacy_import_workspace,
+)
+from runtime.crypto import KeyRing
+from runtime.database import Database, UnitOfWork
+from runtime.object_store import ObjectStore
+from runtime.temporal import outbox
+from runtime.temporal.families import Family
+
+DECIDED = "decided"
+"""The signal of an execution whose row has changed by somebody's decision."""
+
+
+class Executed(Protocol):
+    """A run, and which execution of it is the present one."""
+
+    id: Id
+    execution: str
+
+
+async def start_execution(
+    work: UnitOfWork, run_id: Id, execution: str = "", restarts: int = 0
+) -> None:
+    """Have an execution of a run started; `execution` as the column of the row."""
+    request: outbox.StartRequest = {
+        "summary": "Legacy import",
+        "resourceId": str(run_id),
+        "source": "api",
+    }
+    if execution:
+        request["execution"] = execution
+    # A run is of no workspace: in the line of the outbox it stands for itself.
+    await lifecycle.start(work, Family.LEGACY_IMPORT, run_id, run_id, request, restarts)
+
+
+async def signal_execution(work: UnitOfWork, run: Executed, decision: str) -> None:
+    """Have the execution of a run look at its row again."""
+    await outbox.append(
+        work,
+        intent=outbox.Intent.SIGNAL,
+        family=Family.LEGACY_IMPORT,
+        workspace_id=run.id,
+        subject_id=run.id,
+        request={
+            "workflowId": workflow_id(run),
+            "signal": DECIDED,
+            "arguments": [decision],
+        },
+    )
+
+
+async def cancel_execution(work: UnitOfWork, run: Executed) -> None:
+    """Have the execution of a cancelled run end as cancelled."""
+    await outbox.append(
+        work,
+        intent=outbox.Intent.CANCEL,
+        family=Family.LEGACY_IMPORT,
+        workspace_id=run.id,
+        subject_id=run.id,
+        request={"execution": run.execution},
+    )
+
+
+def workflow_id(run: Executed) -> str:
+    """The id of the present execution of a run."""
+    return Family.LEGACY_IMPORT.workflow_id(run.id, run.execution)
+
+
+_entry = legacy_import_workspace.c
+
+
+async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -> Step | None:
+    """Bring a run as far as its rows say; what its execution is to do there.
+
+    None for an execution that is no longer that of the run.
+    """
+    run = await _locked(work, run_id)
+    if run is None or run.execution != execution:
+        return None
+    entries = await entries_of(work, run_id)
+    status = LegacyImportStatus(run.status)
+    while (step := next_step(status, decisive(entries))).kind == StepKind.MOVE:
+        await _enter(work, run, step.status, entries, keys)
+        status = step.status
+        entries = await entries_of(work, run_id)
+    return step
+
+
+async def _enter(
+    work: UnitOfWork,
+    run: LegacyImportRun,
+    status: LegacyImportStatus,
+    entries: Sequence[LegacyImportWorkspace],
+    keys: KeyRing,
+) -> None:
+    """Move a run along the table, with what belongs to the move."""
+    values: dict[str, Any] = {"updated_at": work.now}
+    if status in RUN_LIFECYCLE.at_rest and run.status != LegacyImportStatus.ROLLING_BACK:
+        values["completed_at"] = work.now
+    if status in END_WITH_DATA:
+        done = [one for one in entries if one.stage == ImportStage.DONE]
+        await release(work, run, done, keys)
+        await notify_owners(work, run, status, done)
+    moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
+    assert moved, f"no move leads from {run.status} to {status}"
+    await notify_maker(work, run, status)
+    if status == LegacyImportStatus.CANCELLED:
+        await cancel_execution(work, run)
+
+
+async def fail_run(work: UnitOfWork, run_id: Id, errors: Sequence[str]) -> None:
+    """End an open run that cannot be imported, with the reasons."""
+    run = await _locked(work, run_id)
+    if run is not None and run.status in RUN_LIFECYCLE.open:
+        await _close(work, run, LegacyImportStatus.FAILED, errors)
+
+
+async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool) -> bool:
+    """Close a run whose execution is lost, with the reason; False when it was closed before."""
+    run = await _locked(work, run_id)
+    if run is None or run.status not in RUN_LIFECYCLE.open:
+        return False
+    end = LegacyImportStatus.FAILED
+    if cancelled and run.status in AT_ONCE_CANCELLED:
+        end = LegacyImportStatus.CANCELLED
+    if run.status == LegacyImportStatus.ROLLING_BACK:
+        end = LegacyImportStatus.ROLLBACK_FAILED
+        await work.execute(
+            update(legacy_import_workspace)
+            .where(
+                _entry.run_id == run_id,
+                _entry.rollback_state.in_([RollbackState.REQUESTED, RollbackState.RUNNING]),
+            )
+            .values(rollback_state=RollbackState.FAILED.value, last_error=reason)
+        )
+    return await _close(work, run, end, [*run.errors, reason])
+
+
+async def _close(
+    work: UnitOfWork, run: LegacyImportRun, end: LegacyImportStatus, errors: Sequence[str]
+) -> bool:
+    """End a locked run out of its turn; False where no move leads there."""
+    has_moved = await lifecycle.move(
+        work,
+        LEGACY_IMPORTS,
+        run.id,
+        end,
+        errors=list(errors),
+        completed_at=run.completed_at or work.now,
+        updated_at=work.now,
+    )
+    if has_moved:
+        await notify_maker(work, run, end, errors[-1])
+    return has_moved
+
+
+async def _locked(work: UnitOfWork, run_id: Id) -> LegacyImportRun | None:
+    statement = select(legacy_import_run).where(legacy_import_run.c.id == run_id)
+    return await work.first(statement.with_for_update(), of=LegacyImportRun)
+
+
+async def release(
+    work: UnitOfWork,
+    run: LegacyImportRun,
+    entries: Sequence[LegacyImportWorkspace],
+    keys: KeyRing,
+) -> None:
+    """Let people see the workspaces of these entries that are hidden."""
+    for entry in entries:
+        if entry.lifecycle_state != LifecycleState.HIDDEN or entry.target_workspace_id is None:
+            continue
+        target = Held(run, entry).target(keys)
+        if entry.creates:
+            await reveal_workspace(work, entry.target_workspace_id, run.created_by_user_id)
+        else:
+            await show(work, target)
+        await conclude(work, target)
+        await work.execute(
+            update(legacy_import_workspace)
+            .where(legacy_import_workspace.c.id == entry.id)
+            .values(
+                lifecycle_state=LifecycleState.LIVE.value,
+                # What is changed from here on is somebody's.
+                imported_at=work.now,
+                updated_at=work.now,
+            )
+        )
+
+
+_TITLES: Mapping[LegacyImportStatus, str] = {
+    LegacyImportStatus.AWAITING_REVIEW: "A legacy import awaits review",
+    LegacyImportStatus.COMPLETED: "A legacy import is completed",
+    LegacyImportStatus.COMPLETED_WITH_WARNINGS: "A legacy import is completed, with warnings",
+    LegacyImportStatus.FAILED: "A legacy import failed",
+    LegacyImportStatus.CANCELLED: "A legacy import was cancelled",
+    LegacyImportStatus.ROLLED_BACK: "A legacy import was rolled back",
+    LegacyImportStatus.ROLLBACK_FAILED: "The rollback of a legacy import failed",
+}
+"""The titles for whoever made a run: that a person has the next move, and each end."""
+
+
+async def notify_maker(
+    work: UnitOfWork, run: LegacyImportRun, status: LegacyImportStatus, reason: str = ""
+) -> None:
+    """Notify whoever made a run of the status that it comes to, if it is one they are told of.
+
+    A run belongs to no workspace: the notification stands where its user has been a member longest.
+    A status that is reached again by another dry run is not told again.
+    """
+    if status not in _TITLES:
+        return
+    entries = await entries_of(work, run.id)
+    made = [one.target_workspace_id for one in entries if one.creates and one.target_workspace_id]
+    place = await longest_workspace(work, run.created_by_user_id, apart_from=made)
+    if place is None:
+        return
+    names = ", ".join(one.source_name for one in entries if one.selected)
+    notice = Notice(
+        kind=NotificationKind.LEGACY_IMPORT,
+        title=_TITLES[status],
+        body=about(reason or names),
+        run_id=run.id,
+        data=_data(run, status),
+        key=f"legacy_import/{run.id}/{run.executions}/{status}",
+    )
+    await notify(work, place, [run.created_by_user_id], notice)
+
+
+async def notify_owners(
+    work: UnitOfWork,
+    run: LegacyImportRun,
+    status: LegacyImportStatus,
+    entries: Sequence[LegacyImportWorkspace],
+) -> None:
+    """Notify, in each workspace that was released, its owners; not who hears of the run itself."""
+    for entry in entries:
+        place = entry.target_workspace_id
+        if place is None:
+            continue
+        notice = Notice(
+            kind=NotificationKind.LEGACY_IMPORT,
+            title=about(f"“{entry.source_name}” was imported"),
+            run_id=run.id,
+            # They have their workspace; the page of the import is for administrators.
+            data={**_data(run, status), "workspaceId": str(place)},
+            key=f"legacy_import/{entry.id}",
+        )
+        owners = await members_with(work, place, Role.OWNER)
+        await notify(work, place, {*owners} - {run.created_by_user_id}, notice)
+
+
+def _data(run: LegacyImportRun, status: LegacyImportStatus) -> JsonObject:
+    return {"legacyImportRunId": str(run.id), "status": status.value}
+
+
+_run = legacy_import_run.c
+
+
+async def purge_legacy_imports(database: Database, store: ObjectStore, before: datetime) -> int:
+    """Remove one run that ended before a moment; 0 when there is none. What it imported stays.
+
+    Objects go before the row that names them. A bundle that was named by its key is not ours.
+    """
+    async with database.reading() as work:
+        old = (
+            select(legacy_import_run)
+            .where(_run.completed_at < before, _run.status.in_(sorted(RUN_LIFECYCLE.at_rest)))
+            .order_by(_run.completed_at)
+            .limit(1)
+        )
+        run = await work.first(old, of=LegacyImportRun)
+    if run is None:
+        return 0
+    with suppress(FileNotFoundError):
+        # A broken bundle was never taken apart as a whole.
+        await remove_unpacked(store, run.id, await load_contents(store, run.id))
+    if run.uploaded:
+        await store.delete(run.bundle_object_key)
+    async with database.transaction() as work:
+        await forget_run(work, run.id)
+        await work.execute(delete(legacy_import_run).where(_run.id == run.id))
+    return 1

@@ -1,0 +1,70 @@
+"""Search: finding the items and records of a workspace by their titles."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+from sqlalchemy import Select, String, literal, select, union_all
+
+from models.content.items.queries import closed_items, items_titled
+from models.content.items.rules import ItemKind
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id, Moment, Nullable, Shape
+from models.core.pagination import PageRequest
+from models.data.records.search import records_titled
+from runtime.database import UnitOfWork
+
+SearchText = Annotated[str, Field(min_length=1, max_length=200)]
+"""The text to find in titles; `%` and `_` are ordinary characters."""
+
+
+class HitKind(StrEnum):
+    ITEM = "item"
+    RECORD = "record"
+
+
+class SearchHit(Shape):
+    """An item, or a record with its database and the item that places it."""
+
+    kind: HitKind
+    id: Id
+    title: str
+    item_id: Id
+    item_kind: ItemKind
+    database_id: Id | None
+    icon: str | None
+    updated_at: Moment
+
+
+class SearchResults(Shape):
+    results: list[SearchHit]
+    cursor: Nullable[str]
+
+
+async def search_titles(
+    work: UnitOfWork, actor: Actor, text: str, page: PageRequest
+) -> SearchResults:
+    """The items and records that the actor sees and whose title has the text in it.
+
+    Newest first. Nothing archived, and records only for actors who may read them. Ids are made in
+    the order of time, so items and records have one order.
+    """
+    closed = closed_items(actor)
+    parts = [_part(HitKind.ITEM, items_titled(actor, text, closed), page)]
+    if Scope.RECORDS_READ in actor.scopes:
+        parts.append(_part(HitKind.RECORD, records_titled(actor, text, closed), page))
+    hits = union_all(*parts).subquery()
+    rows = await work.rows(select(hits).order_by(hits.c.id.desc()).limit(page.fetch))
+    shown = page.of(rows, lambda row: (row.id,))
+    return SearchResults(
+        results=[SearchHit.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+def _part(kind: HitKind, found: Select[Any], page: PageRequest) -> Select[Any]:
+    """The newest hits of one kind: a page at most, so that no kind is read whole."""
+    hit_id = found.selected_columns["id"]
+    if page.after is not None:
+        found = found.where(hit_id < page.after[0])
+    newest = found.order_by(hit_id.desc()).limit(page.fetch)
+    return select(newest.add_columns(literal(kind.value, String).label("kind")).subquery())

@@ -1,1 +1,0 @@
-"""Search: finding the items and records of a workspace by their titles."""

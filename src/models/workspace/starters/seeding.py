@@ -1,0 +1,201 @@
+"""Seeding a workspace from a shipped template or a plan, accepted by a request, built by a job."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar
+
+from models.core.access.rules import Actor, Principal, PrincipalType
+from models.core.base import Id, JsonObject, Shape
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import JobRow, job_actor, succeeded_job
+from models.messages.workspace_events.log import append_event
+from models.messages.workspace_events.rules import EventType
+from models.workspace.changes.operations import Made, carry_out, named
+from models.workspace.changes.rules import OperationKind
+from models.workspace.changes.shapes import Operation
+from models.workspace.starters.rules.operations import counts_of, dated, operations_of
+from models.workspace.starters.rules.plan import normalized
+from models.workspace.starters.shapes import StarterPlan, StarterTemplateShape
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.package_data import read_yaml
+from runtime.temporal.families import Family
+
+_PACKAGE = "models.workspace.starters"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One shipped starter: what it is, and the operations that build it."""
+
+    key: str
+    label: str
+    headline: str
+    description: str
+    icon: str
+    category: str
+    operations: tuple[Operation, ...]
+
+
+@cache
+def templates() -> Mapping[str, Template]:
+    """Every template by its key, in the order they are shown."""
+    order: list[str] = read_yaml(_PACKAGE, "order.yaml")
+    return {key: _template(key) for key in order}
+
+
+def find_template(key: str) -> Template:
+    """The template of a key. Raises `NotFoundError`."""
+    found = templates().get(key)
+    if found is None:
+        raise NotFoundError("starter template")
+    return found
+
+
+def _template(key: str) -> Template:
+    raw: JsonObject = read_yaml(_PACKAGE, f"templates/{key}.yaml")
+    operations = tuple(Operation.model_validate(one) for one in raw.pop("operations"))
+    return Template(operations=operations, **raw)
+
+
+@cache
+def vocabulary() -> JsonObject:
+    """The words of drafts: topics, trades and phrases, in every language."""
+    raw: JsonObject = read_yaml(_PACKAGE, "vocabulary.yaml")
+    return raw
+
+
+S = TypeVar("S", bound=Shape)
+
+
+def list_templates() -> list[StarterTemplateShape]:
+    """Every shipped starter, in the order they are shown."""
+    return [_shape(one) for one in templates().values()]
+
+
+def _shape(template: Template) -> StarterTemplateShape:
+    databases = [
+        one.input["label"]
+        for one in template.operations
+        if one.kind is OperationKind.CREATE_DATABASE
+    ]
+    return StarterTemplateShape(
+        key=template.key,
+        label=template.label,
+        headline=template.headline,
+        description=template.description,
+        icon=template.icon,
+        category=template.category,
+        databases=databases,
+        **counts_of(template.operations).model_dump(),
+    )
+
+
+async def seed_outcome(
+    work: UnitOfWork, actor: Actor, seed_id: Id, shape: type[S], *, last: bool
+) -> S | None:
+    """The result of building, None while it goes on.
+
+    Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
+    """
+    job = await succeeded_job(
+        work,
+        actor.workspace_id,
+        Family.STARTER_SEED,
+        seed_id,
+        failed="The starter could not be built; nothing of it is left.",
+        in_progress="The starter is still being built." if last else None,
+    )
+    return None if job is None else shape.model_validate(job.result)
+
+
+async def accept_template(work: UnitOfWork, actor: Actor, seed_id: Id, key: str) -> None:
+    """Accept the job that builds a shipped starter. Raises `NotFoundError`."""
+    template = find_template(key)
+    await _accept(work, actor, seed_id, f"Starter · {template.key}", {"templateKey": template.key})
+
+
+async def accept_plan(work: UnitOfWork, actor: Actor, seed_id: Id, plan: JsonObject) -> None:
+    """Accept the job that builds a plan. Raises `ValidationError` when nothing is to build."""
+    well_formed = normalized(plan).model_dump(mode="json", by_alias=True)
+    await _accept(work, actor, seed_id, "Starter · draft", {"plan": well_formed})
+
+
+async def _accept(
+    work: UnitOfWork, actor: Actor, seed_id: Id, summary: str, asked: JsonObject
+) -> None:
+    accepted = await accept_job(
+        work, actor, Family.STARTER_SEED, seed_id, seed_id, summary=summary, input=asked
+    )
+    if accepted:
+        data = _facts(seed_id, asked)
+        kind = EventType.STARTER_SEED_STARTED
+        await append_event(work, actor.principal, actor.workspace_id, kind, data)
+
+
+def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
+    """The facts that analytics get: the starter, and nothing that somebody wrote."""
+    key = asked.get("templateKey")
+    if key is None:
+        return {"seedId": str(seed_id), "source": "draft"}
+    return {"seedId": str(seed_id), "source": "template", "templateKey": key}
+
+
+async def seed(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject:
+    """Build everything, with the rights that whoever asked has now; gives the answer.
+
+    Raises what one of the operations raises.
+    """
+    person = await job_actor(work, job)
+    # Sample records are no news: they start no automations.
+    actor = replace(person, principal=replace(person.principal, bulk=True))
+    headline, operations = _asked(job, work)
+    names: dict[str, Id] = {}
+    item_ids: list[str] = []
+    for one in operations:
+        made = await carry_out(work, actor, keys, one, names)
+        names |= named(one, made)
+        if one.kind in _PLACED and one.input.get("parentItemId") is None:
+            item_ids.append(str(_item_of(made)))
+    counts = counts_of(operations).model_dump(by_alias=True)
+    facts = {**_facts(job.id, job.input), **counts}
+    kind = EventType.STARTER_SEED_COMPLETED
+    await append_event(work, person.principal, job.workspace_id, kind, facts)
+    return {**_facts(job.id, job.input), "headline": headline, "itemIds": item_ids, **counts}
+
+
+_PLACED = frozenset(
+    {
+        OperationKind.CREATE_ITEM,
+        OperationKind.CREATE_DATABASE,
+        OperationKind.CREATE_AUTOMATION,
+        OperationKind.CREATE_ACTION,
+    }
+)
+
+
+def _item_of(made: Made) -> Id:
+    return made.parts.get("item", made.subject_id)
+
+
+def _asked(job: JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
+    key = job.input.get("templateKey")
+    if key is None:
+        plan = StarterPlan.model_validate(job.input["plan"])
+        return plan.headline, operations_of(plan)
+    template = find_template(key)
+    today = work.now.date()
+    operations = [
+        one.model_copy(update={"input": dated(one.input, today)}) for one in template.operations
+    ]
+    return template.headline, operations
+
+
+async def seed_failed(work: UnitOfWork, job: JobRow) -> None:
+    """Tell that nothing came of a seed; its one transaction left nothing."""
+    data = {**_facts(job.id, job.input), "errorCode": job.error_code or "interrupted"}
+    # Whoever asked may have left since.
+    principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
+    await append_event(work, principal, job.workspace_id, EventType.STARTER_SEED_FAILED, data)

@@ -1,1 +1,0 @@
-"""Workspace exports: a whole workspace as a bundle."""

@@ -1,0 +1,1 @@
+"""Settings of the platform, and where they come from."""

@@ -1,0 +1,1 @@
+"""PostgreSQL as the platform uses it: schema, statements, sessions, notifications."""

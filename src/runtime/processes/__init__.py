@@ -1,0 +1,1 @@
+"""Processes beside the platform, bounded in time and memory."""

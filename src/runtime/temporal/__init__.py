@@ -1,0 +1,1 @@
+"""Temporal as the platform uses it: client, outbox, options of executions."""

@@ -1,0 +1,214 @@
+"""The outbox: requests to Temporal, each written in the transaction that decided it.
+
+A row that exists has not been delivered yet; delivering deletes it. Delivery is at least once,
+and every intent is idempotent by workflow id.
+"""
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NotRequired, TypedDict, Unpack
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Identity,
+    Index,
+    Insert,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from runtime.database import UnitOfWork
+from runtime.observability.tracing import TRACEPARENT, traceparent
+from runtime.postgresql.schema import Timestamp, table_of
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
+
+
+class Intent(StrEnum):
+    START = "start"
+    CANCEL = "cancel"
+    SIGNAL = "signal"
+    SCHEDULE = "schedule"
+    """Make the schedule of the subject what our rows say it is."""
+
+
+class StartRequest(TypedDict):
+    """The request to start an execution, beside its id; operators see all of it."""
+
+    summary: str
+    resourceId: str
+    source: NotRequired[str]
+    weight: NotRequired[int]
+    """Beside the other starts in its line its age counts `weight + 1` times: see `AWAITED`."""
+    attributes: NotRequired[dict[str, str]]
+    """Short texts by which people know it; they stand in the memo of the execution."""
+    traceparent: NotRequired[str]
+    """Its cause, for whoever follows traces."""
+    restarts: NotRequired[int]
+    """For work that begins anew from its row: how many executions ended before this one without
+    closing it, with this one."""
+    child: NotRequired[bool]
+    """The row only has a turn in its line: its caller starts the execution then, as its child."""
+    execution: NotRequired[str]
+    """For work that goes on after it had ended: what follows its id in that of the execution."""
+
+
+class CancelRequest(TypedDict):
+    """The request to cancel an execution, as far as it says more than its id."""
+
+    execution: str
+    """As in `StartRequest`."""
+
+
+class SignalRequest(TypedDict):
+    workflowId: str
+    signal: str
+    arguments: list[Any]
+
+
+class IntentArguments(TypedDict):
+    """The arguments of `append`; most say more in a `request`."""
+
+    intent: Intent
+    family: Family
+    workspace_id: uuid.UUID
+    subject_id: uuid.UUID
+    request: NotRequired[StartRequest | SignalRequest | CancelRequest]
+
+
+MOST_WAITING_STARTS = 500
+"""Starts that a workspace has in line, up to which something in bulk adds some."""
+AWAITED = 2
+"""The weight of a start that a person waits for. Any other has 1, so none waits more than half as
+long again as another of its family in its workspace."""
+ANEW = 3
+"""The weight of what begins anew. It holds its place among what is under way already."""
+
+_WEIGHT = "coalesce(request ->> 'weight', '1')"
+
+
+class Outbox(SQLModel, table=True):
+    """One undelivered intent; while `claimed_until` lies ahead, a relay is on it or backs off."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (
+        Index("ix_outbox_line", "workspace_id", "intent", "family", text(_WEIGHT), "id"),
+        Index("ix_outbox_subject_id", "subject_id"),
+    )
+
+    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    workspace_id: uuid.UUID
+    intent: str
+    family: str
+    subject_id: uuid.UUID
+    request: dict[str, Any] = Field(sa_type=JSONB)
+    created_at: datetime = Field(sa_type=Timestamp)
+    claimed_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    attempts: int = 0
+
+
+outbox = table_of(Outbox)
+
+WEIGHT: ColumnElement[str] = literal_column(f"({_WEIGHT})", Text)
+"""The weight of a row, a digit."""
+
+_VALUES: dict[str, Any] = {
+    "workspace_id": bindparam("workspace_id", type_=outbox.c.workspace_id.type),
+    "intent": bindparam("intent", type_=outbox.c.intent.type),
+    "family": bindparam("family", type_=outbox.c.family.type),
+    "subject_id": bindparam("subject_id", type_=outbox.c.subject_id.type),
+    "request": bindparam("request", type_=JSONB),
+    "created_at": bindparam("now", type_=Timestamp),
+    "attempts": literal(0),
+}
+
+
+def append_for_each(decided: CTE) -> Insert:
+    """For statements that decide and record an intent at once: one row per row of `decided`.
+
+    Its parameters are `intent_values`.
+    """
+    return insert(outbox).from_select(list(_VALUES), select(*_VALUES.values()).select_from(decided))
+
+
+_APPEND = PreparedStatement(insert(outbox).values(**_VALUES))
+
+
+def intent_values(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
+    """The parameters of a statement that records an intent; its commit notifies the workers."""
+    work.notify_workers = True
+    values: dict[str, Any] = {"request": {}, **intent, "now": work.now}
+    cause = traceparent()
+    if cause is not None and intent["intent"] is Intent.START:
+        values["request"] = {**values["request"], TRACEPARENT: cause}
+    return values
+
+
+async def append(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> None:
+    """Record an intent (see `intent_values`) that reaches Temporal exactly if this commits."""
+    await _APPEND.execute(work, intent_values(work, **intent))
+
+
+async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> None:
+    """Record several intents, each given as the arguments of `append`."""
+    if intents:
+        values = [intent_values(work, **intent) for intent in intents]
+        await work.execute(insert(outbox).values(**_VALUES), values)
+
+
+async def withdraw_starts(
+    work: UnitOfWork, subject_ids: Collection[uuid.UUID]
+) -> frozenset[uuid.UUID]:
+    """Delete the starts that no relay has claimed; returns their subjects."""
+    unclaimed = (
+        select(outbox.c.id)
+        .where(
+            outbox.c.subject_id.in_(sorted(subject_ids)),
+            outbox.c.intent == Intent.START,
+            outbox.c.claimed_until.is_(None),
+        )
+        .with_for_update(skip_locked=True)
+    )
+    taken_back = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
+    return frozenset(row.subject_id for row in await work.rows(taken_back))
+
+
+async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
+    """True while nobody has claimed the start of a subject."""
+    unclaimed = select(outbox.c.id).where(
+        outbox.c.subject_id == subject_id,
+        outbox.c.intent == Intent.START,
+        outbox.c.claimed_until.is_(None),
+    )
+    return await work.first(unclaimed) is not None
+
+
+async def waiting_starts(
+    work: UnitOfWork, workspace_id: uuid.UUID, family: Family, most: int
+) -> int:
+    """The starts of a family that a workspace has in the outbox, counted up to `most`."""
+    some = (
+        select(outbox.c.id)
+        .where(
+            outbox.c.workspace_id == workspace_id,
+            outbox.c.intent == Intent.START,
+            outbox.c.family == family,
+        )
+        .limit(most)
+        .subquery()
+    )
+    count: int = await work.scalar(select(func.count()).select_from(some))
+    return count

@@ -1,0 +1,178 @@
+"""Loops: open, decide on the next iteration, run long ones in chunks as children, close (D2)."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.loops import LoopActivities
+    from activities.contracts import (
+        ChunkCall,
+        ChunkReply,
+        IterationCall,
+        Iterations,
+        LoopEndCall,
+        LoopReply,
+        NodeCall,
+        NodeEnd,
+        NodeReply,
+        NodeState,
+    )
+    from models.automation.automations.rules.planner.plan import PlanNode
+    from models.automation.automations.rules.planner.planner import PlanState
+    from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
+    from runtime.derived_ids import derived_id
+    from runtime.temporal.families import Family, Queue
+    from workflows.automation_runs.waits import Waits
+    from workflows.calls import shortened, summary_of, transact
+
+
+OWN_ITEMS = 100
+"""Iterations that an execution runs itself; more run in executions of their own (decisions D2)."""
+OWN_EVENTS = 2_000
+"""Length of a history from which on every loop runs in executions of its own."""
+
+Parked = Callable[[bool], None]
+Hosted = Callable[[str | None], None]
+"""Called with the place where a loop's iterations run, and with None when they have ended."""
+
+
+class LoopSteps:
+    def __init__(self, run_id: str, plan_state: PlanState, waits: Waits) -> None:
+        self._run_id = run_id
+        self._plan_state = plan_state
+        self._waits = waits
+
+    async def step(self, node: PlanNode, ref: NodeRef, parked: Parked, hosted: Hosted) -> NodeEnd:
+        """Do what a loop needs next: open it, decide on its next iteration, or close it."""
+        call = NodeCall(self._run_id, ref.node_id, ref.scope_key)
+        asked = self._plan_state.asking.get(ref)
+        if asked is None:
+            return await self._open(node, call, hosted)
+        if isinstance(asked, NextIteration):
+            return await self._next(node, IterationCall(call, asked.index), parked)
+        return await _close(node, LoopEndCall(call, asked.succeeded, asked.opened))
+
+    async def _open(self, node: PlanNode, call: NodeCall, hosted: Hosted) -> NodeEnd:
+        opened = await transact(LoopActivities.open_loop, call, summary_of(node))
+        if opened.iterations is None or _fits(opened.iterations):
+            return _node_end(call, opened)
+        hosted(chunks_id(call))
+        chunks = await run_in_chunks(node, call, opened.iterations)
+        hosted(None)
+        if chunks.end is not None:
+            return chunks.end
+        if chunks.state is NodeState.CLOSED:
+            return NodeEnd(call.node_id, call.scope_key, NodeReply(NodeState.CLOSED))
+        succeeded = chunks.state is NodeState.SUCCEEDED
+        return await _close(node, LoopEndCall(call, succeeded, chunks.opened))
+
+    async def _next(self, node: PlanNode, call: IterationCall, parked: Parked) -> NodeEnd:
+        decided = await transact(LoopActivities.next_iteration, call, summary_of(node))
+        if decided.reply.state is NodeState.WAITING:
+            reply = await self._waits.pause(node, call.loop, decided.reply, parked)
+            decided = LoopReply(reply, decided.iterations)
+        return _node_end(call.loop, decided)
+
+
+def _fits(iterations: Iterations) -> bool:
+    if iterations.most > OWN_ITEMS:
+        return False
+    return workflow.info().get_current_history_length() < OWN_EVENTS
+
+
+def _node_end(call: NodeCall, loop: LoopReply) -> NodeEnd:
+    iterations = loop.iterations if loop.reply.state is NodeState.ITERATING else None
+    return NodeEnd(call.node_id, call.scope_key, loop.reply, iterations)
+
+
+async def _close(node: PlanNode, call: LoopEndCall) -> NodeEnd:
+    reply = await transact(LoopActivities.close_loop, call, summary_of(node))
+    return NodeEnd(call.loop.node_id, call.loop.scope_key, reply)
+
+
+CHUNK_ITEMS = 500
+"""Iterations of one child; it is no longer than its history allows, too."""
+FIRST_PAUSE = timedelta(seconds=1)
+LONGEST_PAUSE = timedelta(minutes=1)
+"""Between two tries to start a child whose predecessor of the same id is about to end."""
+LONGEST_ID = 900
+"""Bytes of a workflow id; Temporal takes 1,000."""
+
+
+async def run_in_chunks(node: PlanNode, loop: NodeCall, iterations: Iterations) -> ChunkReply:
+    """Run a loop's iterations to their end, or to the failure or stop node that ends them.
+
+    One child at a time, so that the loop's parallelism is the child's.
+    """
+    reply = ChunkReply(NodeState.SUCCEEDED)
+    for number, part in enumerate(_parts(iterations)):
+        reply = await _run_chunk(node, ChunkCall(loop, part), number)
+        if reply.state is not NodeState.SUCCEEDED:
+            break
+    return reply
+
+
+def _parts(iterations: Iterations) -> Iterator[Iterations]:
+    if iterations.more:
+        yield iterations
+        return
+    for first in range(0, iterations.count, CHUNK_ITEMS):
+        count = min(first + CHUNK_ITEMS, iterations.count)
+        yield replace(iterations, first=first, count=count)
+
+
+async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
+    """Run one child. One ended from outside counts as failed; cancelling this cancels it.
+
+    A child of this id that has ended, as after a reset of ours, finds in the rows what it did. One
+    that has not is told to end, because the execution that started it is gone.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await _execute(node, call, number)
+        except WorkflowAlreadyStartedError:
+            await workflow.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+        except ChildWorkflowError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from None
+            return ChunkReply(NodeState.FAILED)
+
+
+async def _execute(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
+    reply: ChunkReply = await workflow.execute_child_workflow(
+        "LoopChunk",
+        call,
+        id=f"{chunks_id(call.loop)}/{number}",
+        task_queue=Queue.AUTOMATION,
+        result_type=ChunkReply,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+        cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
+        static_summary=_summary(node, call.iterations),
+        search_attributes=workflow.info().typed_search_attributes,
+    )
+    return reply
+
+
+def chunks_id(loop: NodeCall) -> str:
+    """The prefix of the workflow ids of a loop's chunks; a number follows."""
+    run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
+    place = f"{loop.node_id}/{loop.scope_key}"
+    if len(place.encode()) > LONGEST_ID - len(run):
+        place = str(derived_id(UUID(loop.run_id), loop.node_id, loop.scope_key))
+    return f"{run}/loop/{place}"
+
+
+def _summary(node: PlanNode, iterations: Iterations) -> str:
+    items = f"items {iterations.first}-{iterations.count - 1}"
+    return shortened(f"{'iterations' if iterations.more else items} of {summary_of(node)}")

@@ -1,0 +1,163 @@
+"""Workflows of a legacy import: check, review, each workspace, verify, take back (D5).
+
+What is next stands in the rows of the run. The execution asks for it, has it done, and asks again;
+while a person has the next move it waits, for as long as that takes.
+"""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    ActivityError,
+    ChildWorkflowError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from activities.legacy_imports import (
+        BundleActivities,
+        LegacyImportTransactions,
+        NextStep,
+        Trouble,
+        WorkspaceActivities,
+    )
+    from models.workspace.legacy_imports.rules import PARALLEL, StepKind
+    from runtime.temporal.families import Queue
+    from workflows.calls import end_as_row, transact
+    from workflows.policies import (
+        BUNDLE_TIMEOUT,
+        HEARTBEAT_TIMEOUT,
+        JOB_RETRY,
+        RESTART_PAUSE,
+        has_long_history,
+    )
+
+
+@workflow.defn(name="LegacyImport")
+class LegacyImport:
+    """One execution of a run; a retry or a rollback of an ended run is another one."""
+
+    def __init__(self) -> None:
+        self._decisions = 0
+
+    @workflow.signal
+    def decided(self, decision: str) -> None:
+        """Somebody has decided about the run; `decision` is for who reads the history."""
+        workflow.set_current_details(f"Decided: {decision}.")
+        self._decisions += 1
+
+    @workflow.run
+    async def run(self, run_id: str) -> str:
+        try:
+            status = await self._steps(run_id)
+        except (ActivityError, asyncio.CancelledError) as error:
+            status = await asyncio.shield(_close(run_id, error))
+        return await end_as_row(status, "The legacy import")
+
+    async def _steps(self, run_id: str) -> str:
+        while True:
+            decisions = self._decisions
+            step = await transact(LegacyImportTransactions.advance, workflow.info().workflow_id)
+            if step.kind == StepKind.END:
+                return step.status
+            if has_long_history():
+                workflow.continue_as_new(run_id)
+            await self._do(run_id, step, decisions)
+
+    async def _do(self, run_id: str, step: NextStep, decisions: int) -> None:
+        workflow.set_current_details(f"The run is {step.status.replace('_', ' ')}.")
+        match step.kind:
+            case StepKind.VALIDATE:
+                await _with_bundle(run_id, BundleActivities.validate, "Check the bundle")
+            case StepKind.COMPARE:
+                await _with_bundle(run_id, BundleActivities.compare, "Compare the bundle")
+            case StepKind.WORKSPACES:
+                await _work_on(step)
+            case _:
+                # Without a timeout: it may be weeks until somebody has looked.
+                await workflow.wait_condition(lambda: self._decisions > decisions)
+
+
+async def _with_bundle(run_id: str, method: object, summary: str) -> None:
+    await workflow.execute_activity_method(
+        method,  # type: ignore[arg-type]  # one of two methods of the same form
+        run_id,
+        task_queue=Queue.BULK,
+        summary=summary,
+        start_to_close_timeout=BUNDLE_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=JOB_RETRY,
+    )
+
+
+async def _work_on(step: NextStep) -> None:
+    """Have the work on each of the workspaces done, some of them at once."""
+    room = asyncio.Semaphore(PARALLEL)
+
+    async def work_on(entry_id: str) -> None:
+        async with room:
+            await _work_on_entry(entry_id, step)
+
+    await asyncio.gather(*map(work_on, step.entries))
+
+
+async def _work_on_entry(entry_id: str, step: NextStep) -> None:
+    try:
+        await workflow.execute_child_workflow(
+            ImportWorkspace.run,
+            entry_id,
+            id=f"{step.execution}/{entry_id}",
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            static_summary=step.status.replace("_", " ").capitalize(),
+        )
+    except WorkflowAlreadyStartedError:
+        # It was the child of an execution before this one, and is about to be ended with that.
+        await workflow.sleep(RESTART_PAUSE, summary="An earlier execution ends")
+    except ChildWorkflowError as error:
+        if is_cancelled_exception(error):
+            raise
+        reason = f"The work on it ended unexpectedly: {_root(error)}."
+        await transact(LegacyImportTransactions.fail_workspace, Trouble(entry_id, reason))
+
+
+async def _close(run_id: str, error: BaseException) -> str:
+    cancelled = is_cancelled_exception(error)
+    if cancelled and workflow.cancellation_reason() is not None:
+        reason = "Cancelled in Temporal."
+    else:
+        reason = f"The work on it ended unexpectedly: {_root(error)}."
+    return await transact(LegacyImportTransactions.close, Trouble(run_id, reason, cancelled))
+
+
+def _root(error: BaseException) -> str:
+    """The kind of the error at the bottom, which holds no user data."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return getattr(error, "type", None) or type(error).__name__
+
+
+@workflow.defn(name="ImportWorkspace")
+class ImportWorkspace:
+    """Do as the status of its run asks: check, import, verify or take back."""
+
+    @workflow.run
+    async def run(self, entry_id: str) -> str:
+        """The stage that the workspace is in afterwards."""
+        table = ["| Stage | Counts |", "|---|---|"]
+        while True:
+            reply = await workflow.execute_activity_method(
+                WorkspaceActivities.work_on,
+                entry_id,
+                task_queue=Queue.BULK,
+                summary=f"Stage {len(table) - 1}",
+                start_to_close_timeout=BUNDLE_TIMEOUT,
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                retry_policy=JOB_RETRY,
+            )
+            counts = ", ".join(f"{count:,} {name}" for name, count in sorted(reply.counts.items()))
+            table.append(f"| {reply.stage} | {counts or '-'} |")
+            workflow.set_current_details("\n".join(table))
+            if reply.done:
+                return reply.stage

@@ -1,0 +1,60 @@
+"""The workflow of one operation over runs."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.run_operations import RunOperationActivities
+    from runtime.temporal.families import Queue
+    from workflows.calls import end_as_row
+    from workflows.policies import (
+        DATABASE_RETRY,
+        HEARTBEAT_TIMEOUT,
+        JOB_RETRY,
+        JOB_TIMEOUT,
+        has_long_history,
+    )
+
+
+@workflow.defn(name="RunOperation")
+class RunOperation:
+    """One operation; the argument is its id. It ends when it is paused, and begins anew after."""
+
+    @workflow.run
+    async def run(self, operation_id: str) -> str:
+        try:
+            outcome = await _advance()
+            while not isinstance(outcome, str):
+                if outcome:
+                    await workflow.sleep(outcome, summary="By its rate, or for want of room")
+                if has_long_history():
+                    workflow.continue_as_new(operation_id)
+                outcome = await _advance()
+        except (ActivityError, asyncio.CancelledError) as error:
+            outcome = await asyncio.shield(_end(is_cancelled_exception(error)))
+        return await end_as_row(outcome, "The operation", ", and what it has done stays")
+
+
+async def _advance() -> str | float:
+    return await workflow.execute_activity_method(
+        RunOperationActivities.advance,
+        workflow.info().workflow_id,
+        task_queue=Queue.BULK,
+        start_to_close_timeout=JOB_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=JOB_RETRY,
+    )
+
+
+async def _end(cancelled: bool) -> str:
+    return await workflow.execute_activity_method(
+        RunOperationActivities.end,
+        args=[workflow.info().workflow_id, cancelled],
+        task_queue=Queue.BULK,
+        start_to_close_timeout=JOB_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=DATABASE_RETRY,
+        summary="End",
+    )

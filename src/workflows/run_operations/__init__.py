@@ -1,1 +1,0 @@
-"""The workflow of operations over runs."""
