@@ -57,6 +57,7 @@ check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.house.wings
+	$(BIN)/python -m tests.house.figures
 	$(BIN)/workspace migrate --check
 	$(BIN)/workspace openapi | cmp openapi.json -
 

@@ -1,15 +1,6 @@
 """Loops of a worker, and its pollers: one look a second asks for all of them what is due.
 
-Any number of dispatchers may run. Each turn is one transaction over events that nobody else holds;
-one that dies in between leaves them as they were. Workspaces take turns.
-
-Any number may run: each turn locks the endpoints it serves, and leaves the others.
-
-Any number may run: each turn serves a workspace alone, and leaves the ones another serves.
-
-Any number may run: each turn takes a pause and a breaker that no other has taken.
-
-Any number may run: each turn takes notes that no other has taken.
+Any number of each poller may run side by side.
 """
 
 import asyncio
@@ -166,7 +157,11 @@ class DueLook(Loop):
 
 
 class Dispatcher(Poller):
-    """Dispatches until it is stopped."""
+    """Dispatches until it is stopped.
+
+    Each turn is one transaction over events that nobody else holds; one that dies in between leaves
+    them as they were. Workspaces take turns.
+    """
 
     due = or_(EVENTS_DUE, CHANGES_DUE, DATES_DUE)
 
@@ -214,7 +209,10 @@ class Dispatcher(Poller):
 
 
 class WebhookFanOut(Poller):
-    """Makes deliveries until it is stopped."""
+    """Makes deliveries until it is stopped.
+
+    Each turn locks the endpoints it serves, and leaves the others.
+    """
 
     due = ENDPOINTS_BEHIND
     prompt = False
@@ -235,7 +233,10 @@ class WebhookFanOut(Poller):
 
 
 class DeliveryStarter(Poller):
-    """Starts deliveries until it is stopped."""
+    """Starts deliveries until it is stopped.
+
+    Each turn serves a workspace alone, and leaves the ones another serves.
+    """
 
     due = STARTS_DUE
 
@@ -252,7 +253,10 @@ class DeliveryStarter(Poller):
 
 
 class PausePoller(Poller):
-    """Moves pauses and circuit breakers on until it is stopped."""
+    """Moves pauses and circuit breakers on until it is stopped.
+
+    Each turn takes a pause and a breaker that no other has taken.
+    """
 
     due = or_(PAUSE_DUE, BREAKER_DUE)
 
@@ -266,7 +270,10 @@ class PausePoller(Poller):
 
 
 class FailureGrouping(Poller):
-    """Groups failed runs until it is stopped."""
+    """Groups failed runs until it is stopped.
+
+    Each turn takes notes that no other has taken.
+    """
 
     due = FAILURES_DUE
     prompt = False

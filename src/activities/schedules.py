@@ -1,8 +1,4 @@
-"""Schedules in Temporal: made as our rows say, and the one run of each due time (decisions D2).
-
-A delivery carries no state of its own: it reads the rows and writes the difference, so any number
-of them in any order ends right.
-"""
+"""Schedules in Temporal: made as our rows say, and the one run of each due time (decisions D2)."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -188,7 +184,11 @@ _TIMEOUT = timedelta(seconds=5)
 
 
 class Schedules:
-    """Creates, updates, pauses and deletes the schedules of every family."""
+    """Creates, updates, pauses and deletes the schedules of every family.
+
+    A delivery carries no state of its own: it reads the rows and writes the difference, so any
+    number of them in any order ends right.
+    """
 
     def __init__(self, database: Database, client: Client, route: Route) -> None:
         self._database = database

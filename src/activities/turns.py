@@ -1,11 +1,4 @@
-"""Turns of activities: a lock or a process, a share of the slots, a call under outbound limits.
-
-So one that asks slow servers holds half of the slots at most, a second one half of the rest, and a
-slot is free for the next one. Calls over a share go to another queue, where they wait (ADR 0075).
-
-A call that has to wait for long ends its activity at once. Its workflow makes it again at the
-moment it was told (`workflows/calls.py`), and it stands in its line meanwhile.
-"""
+"""Turns of activities: at a lock or a process, at slots of a queue, at outbound limits."""
 
 import asyncio
 import hashlib
@@ -91,7 +84,12 @@ OVERFLOWED = "overflowed"
 
 
 class SlotShares:
-    """The slots of one queue in one process, by who holds them."""
+    """The slots of one queue in one process, by who holds them.
+
+    A workspace takes one while it holds fewer than are free. So one that asks slow servers holds
+    half of the slots at most, a second one half of the rest, and a slot is free for the next one.
+    Calls over a share go to another queue, where they wait (ADR 0075).
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -191,7 +189,11 @@ class CallHeldError(ApplicationError):
 
 
 class OutsideTurns:
-    """Asks PostgreSQL for the turn of each call."""
+    """Asks PostgreSQL for the turn of each call.
+
+    A call that has to wait for long ends its activity at once. Its workflow makes it again at the
+    moment it was told (`workflows/calls.py`), and it stands in its line meanwhile.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,6 +1,6 @@
 """Requests without an account: calls of webhooks, and visits through share links.
 
-The router of webhooks calls it.
+The router of webhooks calls `called_webhook`, `delivery_of` and `answer`.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""The stream of events that the page of a run follows, and the links in a run's `metadata`.
-
-The run is read again and again, and what changed is sent. What a run is, its watch knows.
-"""
+"""The stream of events that the page of a run follows, and the links in a run's `metadata`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
@@ -136,6 +133,8 @@ async def run_events(services: Services, watch: Watch) -> AsyncIterator[bytes | 
     """The events of a run until it ends; None each time nothing is new.
 
     No connection to the database is held between two reads.
+
+    The run is read again and again, and what changed is sent. Its watch knows what a run is.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LIFETIME_SECONDS

@@ -1,15 +1,4 @@
-"""The server: uvicorn's, with bounds on connections and WebSockets, and asleep while nobody asks.
-
-uvicorn ends a connection whose client does not answer pings. Here are the other bounds: what waits
-to be read by the client, how long it may read nothing, and the connections of one address, which
-`connections` counted before the handshake. Whole frames may be written past uvicorn, which would
-make the same one for each of a thousand clients anew.
-
-uvicorn bounds how long a connection is idle between two requests, and nothing else. Here are the
-other bounds: the time for the head of a request, its size, the time for what nobody reads any more,
-how long an answer may stand still, and the connections of one address. How fast a body must arrive
-is `kernel.body`'s, which knows when the application waits for it.
-"""
+"""The server: uvicorn's, with bounds on connections and WebSockets; idle while nobody asks."""
 
 import asyncio
 import logging
@@ -78,7 +67,13 @@ _silent.setLevel(logging.ERROR)
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
-    """A WebSocket that ends when its client leaves too much unread."""
+    """A WebSocket that ends when its client leaves too much unread.
+
+    uvicorn ends a connection whose client does not answer pings. Here are the other bounds: what
+    waits to be read by the client, how long it may read nothing, and the connections of one
+    address, which `ConnectionLimits` counted before the handshake. Whole frames may be written past
+    uvicorn, which would make the same one for each of a thousand clients anew.
+    """
 
     def __init__(self, leave: Callable[[str], None], **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
@@ -214,7 +209,13 @@ class _Part(Enum):
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """A connection of uvicorn's that ends when its client is late, or sends what it may not."""
+    """A connection of uvicorn's that ends when its client is late, or sends what it may not.
+
+    uvicorn bounds how long a connection is idle between two requests, and nothing else. Here are
+    the other bounds: the time for the head of a request, its size, the time for what nobody reads
+    any more, how long an answer may stand still, and the connections of one address. How fast a
+    body must arrive is `kernel.body`'s, which knows when the application waits for it.
+    """
 
     def __init__(self, limits: ConnectionLimits, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)

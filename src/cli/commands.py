@@ -1,4 +1,4 @@
-"""The commands of `workspace`; those that only print a text stand here."""
+"""The commands of `workspace`, and the functions of commands that only print a text."""
 
 import json
 from typing import Annotated

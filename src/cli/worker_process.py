@@ -1,9 +1,4 @@
-"""A worker process: Temporal workers for its queues, the relay, the schedules, its metrics.
-
-Temporal hands an activity over with the answer to the workflow task that schedules it, where both
-have one queue and the worker a free slot. On a queue of its own it costs another write and a poll.
-What is handed over comes without its priority, which therefore stands in a header.
-"""
+"""A worker process: Temporal workers for its queues, the relay, the schedules, its metrics."""
 
 import asyncio
 import contextlib
@@ -379,7 +374,12 @@ def _cut_off_later(code: int) -> None:
 
 
 class NearCallInterceptor(Interceptor):
-    """Leaves what workflows put on `io` on their own queue; replays need not do the same."""
+    """Leaves what workflows put on `io` on their own queue; replays need not do the same.
+
+    Temporal hands an activity over with the answer to the workflow task that schedules it, where
+    both have one queue and the worker a free slot. On a queue of its own it costs another write and
+    a poll. What is handed over comes without its priority, which therefore stands in a header.
+    """
 
     @override
     def workflow_interceptor_class(

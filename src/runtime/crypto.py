@@ -3,8 +3,6 @@
 One secret, three uses, kept apart by HKDF labels (RFC 5869): the pepper under which API keys are
 digested, the key that signs cursors, and the AES-GCM key that encrypts stored secrets. An earlier
 master secret stays readable: new values are written under the first one only.
-
-A change of the master secret finds by these descriptions what is still under the key before it.
 """
 
 import hmac
@@ -153,7 +151,10 @@ def sealed(
 
 @dataclass(frozen=True, slots=True)
 class SealedColumn:
-    """A column, or a member of its JSON objects, with sealed values."""
+    """A column, or a member of its JSON objects, with sealed values.
+
+    A change of the master secret finds by these descriptions what is still under the key before it.
+    """
 
     column: Column[Any]
     seal: Seal

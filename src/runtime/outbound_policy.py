@@ -1,11 +1,4 @@
-"""Which hosts and URLs may be called: public addresses, own listeners, the operator's bounds.
-
-`ipaddress.is_global` alone is not a guard: it has passed transition addresses that embed private
-ones, and its answer differs between Python versions. So the lists stand here, and both must agree.
-
-Whatever an operator allows, a person who makes the platform call a URL, a database or a server must
-not reach Temporal, its UI, PostgreSQL or the API by it.
-"""
+"""Hosts and URLs that may be called: public addresses, own listeners, the operator's bounds."""
 
 import errno
 import re
@@ -115,7 +108,12 @@ def parse_address(text: str) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """True when anyone on the internet could reach this address as well."""
+    """True when anyone on the internet could reach this address as well.
+
+    `ipaddress.is_global` alone is not a guard: it has passed transition addresses that embed
+    private ones, and its answer differs between Python versions. So the lists stand here, and both
+    must agree.
+    """
     if not address.is_global or address.is_multicast:
         return False
     if isinstance(address, IPv4Address):
@@ -184,7 +182,11 @@ def is_local(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnListeners:
-    """All listeners that a process knows of."""
+    """All listeners that a process knows of.
+
+    Whatever an operator allows, a person who makes the platform call a URL, a database or a server
+    must not reach Temporal, its UI, PostgreSQL or the API by it (ADR 0067).
+    """
 
     listeners: tuple[Listener, ...] = ()
 

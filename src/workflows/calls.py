@@ -1,8 +1,4 @@
-"""Calls of workflows: a transaction, an activity outside, a run as a child; ends as their rows.
-
-A node that calls an automation, a node or a step that runs one, a node that runs an action, and the
-fire of a schedule all wait this way.
-"""
+"""Calls of workflows: a transaction, an activity outside, a run as a child; ends as their rows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -152,6 +148,9 @@ async def run_called(
     The row stays open only if the time of the last attempt is over. Cancelling this cancels the
     child, unless it `outlives` us: then only our rows do. It has our fairness key: who waits for us
     waits for it, too.
+
+    A node that calls an automation, a node or a step that runs one, a node that runs an action, and
+    the fire of a schedule all wait this way.
     """
     attempts = attempts or Attempts()
     family = Family(run.family)

@@ -1,8 +1,4 @@
-"""Workflows of a legacy import: check, review, each workspace, verify, take back (D5).
-
-What is next stands in the rows of the run. The execution asks for it, has it done, and asks again;
-while a person has the next move it waits, for as long as that takes.
-"""
+"""Workflows of a legacy import: check, review, each workspace, verify, take back (D5)."""
 
 import asyncio
 
@@ -37,7 +33,11 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="LegacyImport")
 class LegacyImport:
-    """One execution of a run; a retry or a rollback of an ended run is another one."""
+    """One execution of a run; a retry or a rollback of an ended run is another one.
+
+    The rows of the run say what is next. The execution asks for it, has it done, and asks again;
+    while a person has the next move it waits, for as long as that takes.
+    """
 
     def __init__(self) -> None:
         self._decisions = 0

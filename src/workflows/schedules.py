@@ -1,7 +1,4 @@
-"""The workflows that schedules start: due runs of automations, maintenance, and retention.
-
-So Temporal's overlap policies, which look at this workflow, act on the run itself.
-"""
+"""The workflows that schedules start: due runs of automations, maintenance, and retention."""
 
 import asyncio
 from collections import Counter
@@ -37,7 +34,11 @@ DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 @workflow.defn(name="ScheduleFire")
 class ScheduleFire:
-    """One fire of a schedule of any family; the argument is the schedule's id."""
+    """One fire of a schedule of any family; the argument is the schedule's id.
+
+    It lasts as long as the run of its due time. So Temporal's overlap policies, which look at this
+    workflow, act on the run itself.
+    """
 
     @workflow.run
     async def run(self, schedule_id: str) -> str:

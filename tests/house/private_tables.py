@@ -1,7 +1,9 @@
 """The imports of tables by others than their noun, printed by `make check`.
 
-A noun's tables are its own: others ask its `queries`, join with its `joins`, call its commands,
-are handed its `rows`, and give its `lifecycle` to what all durable work shares.
+A noun's tables are its own: others ask its queries, join by its functions, call its commands, are
+handed rows as protocols, and give its `WorkTable` to what all durable work shares. A table is known
+by what it is, wherever it stands: a class with `table=True`, and what `table_of` makes of it. Of
+the rest of a module named `tables`, others may have the kinds of names listed in `SHARED`.
 """
 
 import ast
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.house.source import SRC, files, tree
+from tests.house.source import SRC, dotted, files, tree
 
 LISTED = {
     ("cli.families", "automation.action_runs"): "a sweep selects what it judges by",
@@ -38,11 +40,16 @@ LISTED = {
     ("people.credentials", "people.api_keys"): "one statement authenticates a request",
     ("people.credentials", "people.users"): "one statement authenticates a request",
     ("people.credentials", "people.workspaces"): "one statement authenticates a request",
+    ("people.members", "people.users"): "a bundle finds its members by their addresses",
     ("people.members", "people.workspaces"): "a workspace makes its first member itself",
 }
 """Importer and noun, and why it needs the table itself. It only shrinks."""
 
-IMPORTS = 36
+SHARED = frozenset({"Protocol", "WorkTable"})
+"""Bases of classes and makers of values that a module of tables holds for others, too; so do its
+functions, which purge or join."""
+
+IMPORTS = 29
 """Files that import such a table, counted once for each noun. It only shrinks."""
 
 
@@ -52,7 +59,9 @@ def found() -> Counter[tuple[str, str]]:
     for path in files():
         importer = _place(path)
         if importer is not None:
-            counted.update((importer, noun) for noun in set(_nouns(path)) if noun != importer)
+            counted.update(
+                (importer, noun) for noun in set(imported_tables(tree(path))) if noun != importer
+            )
     return counted
 
 
@@ -73,40 +82,95 @@ def _place(path: Path) -> str | None:
     room, *rest = path.relative_to(SRC).with_suffix("").parts
     if room != "models":
         return ".".join((room, *rest[:1]))
-    if rest[-1] == "bundle" or rest[:2] == ["workspace", "bundles"] or len(rest) < 3:
+    if rest[-1] == "bundle" or rest[:2] == ["workspace", "bundles"] or len(rest) < 2:
         return None
     return None if rest[0] == "migrations" else ".".join(rest[:2])
 
 
-def _nouns(path: Path) -> Iterator[str]:
-    """The nouns whose tables a file imports, be it by way of another module."""
-    for node in ast.walk(tree(path)):
+def imported_tables(module: ast.Module) -> Iterator[str]:
+    """The nouns whose tables a module imports, be it by way of another module."""
+    modules: dict[str, str] = {}
+    for node in ast.walk(module):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _of_module(alias.name)
+            modules.update((alias.asname or alias.name, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield from _of_module(node.module)
             for alias in node.names:
-                yield from _of_module(f"{node.module}.{alias.name}")
-                room, *place = node.module.split(".")
-                if room == "models" and len(place) > 2 and alias.name in _tables(*place[:2]):
-                    yield ".".join(place[:2])
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                yield from _of_name(node.module, alias.name)
+    for name in modules.values():
+        if name.rpartition(".")[2] == "tables":
+            yield from filter(None, [_noun(name)])
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute):
+            yield from _of_name(modules.get(dotted(node.value), ""), node.attr)
 
 
-def _of_module(name: str) -> Iterator[str]:
-    room, *place = name.split(".")
-    if room == "models" and len(place) > 2 and place[2] == "tables":
-        yield ".".join(place[:2])
+def _of_name(module: str, name: str) -> Iterator[str]:
+    """The noun whose table a name of a module is."""
+    noun = _noun(module)
+    if noun is not None and name in tables_of(noun) | _unshared(module):
+        yield noun
+
+
+def _noun(module: str) -> str | None:
+    room, *place = module.split(".")
+    return ".".join(place[:2]) if room == "models" and len(place) > 1 else None
 
 
 @cache
-def _tables(wing: str, noun: str) -> frozenset[str]:
-    """The names of a noun's tables."""
-    path = SRC / "models" / wing / noun / "tables.py"
+def tables_of(noun: str) -> frozenset[str]:
+    """The names of a noun's tables, and of the classes of their rows."""
+    place = SRC / "models" / noun.replace(".", "/")
+    paths = [*place.rglob("*.py"), place.with_suffix(".py")]
     return frozenset(
-        target.id
-        for node in (tree(path).body if path.exists() else ())
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id.islower()
+        name
+        for path in paths
+        if path.exists()
+        for node in tree(path).body
+        for name in _bound(node)
+        if _is_table(node)
     )
+
+
+@cache
+def _unshared(module: str) -> frozenset[str]:
+    """The names that a module named `tables` binds for its noun alone."""
+    path = SRC / f"{module.replace('.', '/')}.py"
+    if path.name != "tables.py" or not path.exists():
+        return frozenset()
+    return frozenset(
+        name for node in tree(path).body for name in _bound(node) if not _is_shared(node)
+    )
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a module binds, imports aside."""
+    match node:
+        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield node.name
+        case ast.Assign():
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def _is_table(node: ast.stmt) -> bool:
+    """True for a class of rows, and for a table."""
+    match node:
+        case ast.ClassDef():
+            return any(word.arg == "table" for word in node.keywords)
+        case ast.Assign(value=ast.Call() as call):
+            return dotted(call.func).rpartition(".")[2] == "table_of"
+    return False
+
+
+def _is_shared(node: ast.stmt) -> bool:
+    """True for what a module of tables holds for others, too."""
+    match node:
+        case ast.ClassDef():
+            return any(dotted(base) in SHARED for base in node.bases)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return True
+        case ast.Assign(value=ast.Call() as call):
+            return dotted(call.func) in SHARED
+    return False

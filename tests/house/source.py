@@ -35,6 +35,33 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
+def module_name(path: Path) -> str:
+    """The dotted name of a file of `src`; a package is named as its folder."""
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every module of ours that a file imports, be it late or for the type checker alone."""
+    found: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if _is_ours(alias.name)}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found |= {
+                    one for one in (name if _is_ours(name) else node.module,) if _is_ours(one)
+                }
+    return found
+
+
+@cache
+def _is_ours(module: str) -> bool:
+    place = SRC / module.replace(".", "/")
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     """Every call with its name; names imported from a module are given with their module."""
     origins = _origins(tree(path))

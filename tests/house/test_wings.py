@@ -70,12 +70,17 @@ def test_an_import_that_climbs_breaks_the_contract(
 @pytest.mark.parametrize(
     "wing", ["people", "messages", "content", "data", "sources", "automation", "workspace"]
 )
-def test_a_noun_that_stands_in_no_order_breaks_the_contract(wing: str, project: Path) -> None:
-    noun = project / "src" / "models" / wing / "unplaced"
-    noun.mkdir()
-    (noun / "__init__.py").touch()
+@pytest.mark.parametrize("name", ["unplaced/__init__.py", "unplaced.py"], ids=["folder", "module"])
+def test_a_noun_that_stands_in_no_order_breaks_the_contract(
+    name: str, wing: str, project: Path
+) -> None:
+    noun = project / "src" / "models" / wing / name
+    noun.parent.mkdir(exist_ok=True)
+    noun.touch()
     status, said = _lint(project)
-    shutil.rmtree(noun)
+    noun.unlink()
+    if noun.parent.name == "unplaced":
+        noun.parent.rmdir()
     assert status == 1
     assert f"Order in {wing} BROKEN" in said, said
 

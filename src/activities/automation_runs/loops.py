@@ -1,7 +1,7 @@
 """Loop nodes: opened, decided on, paused and ended, one transaction each (decisions C8, D2).
 
-Their iterations run elsewhere: in a batch (`quick_loops`), in the workflow of the run, or in
-workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.
+The iterations of a loop run elsewhere: in a batch (`quick_nodes`), in the workflow of the run, or
+in workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.
 """
 
 import uuid

@@ -1,7 +1,4 @@
-"""The work around every node: gate, repetition, failure; successes written together (ADR 0080).
-
-Nothing outside has seen such a node, so that it may be computed again where its batch is lost.
-"""
+"""The work around every node: gate, repetition, failure, and the writing of its success."""
 
 import asyncio
 import json
@@ -67,6 +64,9 @@ class NodeBatch:
     """The nodes of one run that have succeeded and are not written.
 
     Lanes of a loop share one. As a context, it lets go of what was not written when the block ends.
+
+    They are written together (ADR 0080). Nothing outside has seen such a node, so that it may be
+    computed again where its batch is lost.
     """
 
     def __init__(self, database: Database, run: OpenRun) -> None:

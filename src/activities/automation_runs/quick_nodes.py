@@ -1,12 +1,8 @@
 """Quick nodes and quick loops: effects are transactions, what computes shares one (ADR 0080).
 
-Every effect is a transaction of its own, unique by run, node and scope, as everywhere; nodes that
-only compute share one, also with nodes of other iterations (ADR 0080). When a turn is over, the
-loop's row keeps which iterations are done, and another turn, here or in another process, goes on
-from there. A crash loses that note of the last turn alone: what its iterations did is found in
-their rows, and what they only computed is computed again.
-
-Nodes that follow from each other are one local activity (ADR 0001).
+Nodes that follow from each other are one local activity (ADR 0001). In a loop every effect is a
+transaction of its own, unique by run, node and scope, as everywhere; nodes that only compute share
+one, also with nodes of other iterations.
 """
 
 import asyncio
@@ -117,7 +113,12 @@ class _Round:
 
 
 class QuickLoops:
-    """Runs loops of quick nodes in this process."""
+    """Runs loops of quick nodes in this process.
+
+    When a turn is over, the loop's row keeps which iterations are done, and another turn, here or
+    in another process, goes on from there. A crash loses that note of the last turn alone: what its
+    iterations did is found in their rows, and what they only computed is computed again.
+    """
 
     def __init__(self, nodes: NodeExecution, execute: Execute) -> None:
         self._nodes = nodes

@@ -1,6 +1,6 @@
 """Open runs as this process keeps them in memory: header, graph, loops and outputs.
 
-But for the outputs that a batch is about to write, only what is committed and final is kept, so an
+Only what is committed and final is kept, but for the outputs that a batch is about to write. So an
 entry is never stale; a process that has none reads it from PostgreSQL.
 """
 

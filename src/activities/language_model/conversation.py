@@ -1,6 +1,6 @@
 """One question to a model, through pydantic-ai and the platform's own outbound client.
 
-Imported when the first model is asked: the client takes seconds to import.
+This module is imported when the first model is asked: the client takes seconds to import.
 """
 
 from collections.abc import Mapping

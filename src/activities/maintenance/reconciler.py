@@ -1,10 +1,11 @@
 """The reconciler: rows and executions that drifted apart are brought together (promise I7).
 
-It knows families of work as `families.WorkFamily`. Temporal is asked about each open
-row by `describe`, which is strongly consistent; the row under its lock decides.
+It knows families of work as `families.WorkFamily`. Temporal is asked about each open row by
+`describe`, which is strongly consistent; the row under its lock decides.
 
-A signal is lost with whoever should have delivered it, or with a Temporal that was put back to an
-earlier state: its executions then wait at nodes whose rows have ended long since.
+It also repeats lost signals. A signal is lost with whoever should have delivered it, or with a
+Temporal that was put back to an earlier state: its executions then wait at nodes whose rows have
+ended long since.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Claims of the next rows of the outbox: a row a line in turn, by weighed age in a line.
-
-Automation runs count while they run. Other work counts from the moment at which its start is
-claimed, which its row keeps, until it is closed.
-"""
+"""Claims of the next rows of the outbox: a row a line in turn, by weighed age in a line."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -56,7 +52,11 @@ _COUNTED = [kind for kind in executed_tables(metadata) if kind.takes_places]
 
 
 def under_way() -> CompoundSelect[Any]:
-    """The number of each family of each workspace that has any."""
+    """The number of each family of each workspace that has any.
+
+    Automation runs count while they run. Other work counts from the moment at which its start is
+    claimed, which its row keeps, until it is closed.
+    """
     running = automation_run.c.status == RunStatus.RUNNING.value
     return union_all(
         _numbers(AUTOMATION_RUNS).where(running),

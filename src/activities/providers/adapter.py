@@ -1,11 +1,10 @@
 """The protocol by which the platform speaks with providers (ADR 0045), and wrappers of it.
 
-An adapter is one provider. It is made once for each worker, keeps nothing between calls, and may
-be used by many calls at once. Its capabilities stand with the provider
+An adapter is one provider. It is made once for each worker, keeps nothing between calls, and may be
+used by many calls at once. Its capabilities stand with the provider
 (`models.sources.connections.providers.PROVIDERS`): it has the methods of those, and nothing calls
-the others. What a method gives was made fit by `listed`.
-
-Whoever calls bounds the time of a call, and cancels it when it takes longer.
+the others. What a method gives was made fit by `listed`. The caller bounds the time of a call, and
+cancels it when it takes longer.
 """
 
 from abc import abstractmethod

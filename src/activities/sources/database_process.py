@@ -1,10 +1,4 @@
-"""The process that asks one PostgreSQL or MySQL server: read-only, bounded, ended by its parent.
-
-A cursor is declared with one query in the extended protocol. So a second statement, COPY, CALL, DO
-and writes in WITH are refused by the server's own grammar.
-
-The driver sends one statement at a time, and no file of the worker whatever the server asks for.
-"""
+"""The process that asks one PostgreSQL or MySQL server: read-only, bounded, ended by its parent."""
 
 import os
 import re
@@ -202,7 +196,11 @@ _QUERY_ERRORS = frozenset({"0A", "21", "22", "25", "26", "34", "3D", "3F", "42",
 
 
 def fetch_from_postgresql(query: DatabaseQuery, path: Path) -> int:
-    """Write the rows of a query to a file; gives how many. Raises SourceProblem."""
+    """Write the rows of a query to a file; gives how many. Raises SourceProblem.
+
+    A cursor is declared with one query in the extended protocol. So a second statement, COPY, CALL,
+    DO and writes in WITH are refused by the server's own grammar.
+    """
     # What the platform's own database is reached by is none of theirs.
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
@@ -339,7 +337,11 @@ _MYSQL_DENIED = frozenset({1142, 1143, 1227, 1370})
 
 
 def fetch_from_mysql(query: DatabaseQuery, path: Path) -> int:
-    """Write the rows of a query to a file; gives how many. Raises SourceProblem."""
+    """Write the rows of a query to a file; gives how many. Raises SourceProblem.
+
+    The driver sends one statement at a time, and no file of the worker whatever the server asks
+    for.
+    """
     connection = _mysql_connection(query)
     try:
         with connection:

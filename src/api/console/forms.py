@@ -1,4 +1,4 @@
-"""Demands of pages and shapes of forms; members and connections to choose; pauses."""
+"""Forms of pages: their shapes and demands, members and connections to choose, and pauses."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace

@@ -1,8 +1,5 @@
 """The caller's right to carry out the operation, and how each resource is found for it.
 
-A noun adds its line here. The function gives the placement of a resource that exists in one of the
-workspaces, and None for one that is unknown, deleted or elsewhere.
-
 The pipeline calls `enter` once the caller is known, then `find`.
 """
 
@@ -41,8 +38,12 @@ from runtime.postgresql.prefetching import Prefetch
 from runtime.strict_json import StrictJsonError, parse
 
 Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]
-"""Takes the workspaces, the resource's id and the caller's user id."""
+"""Takes the workspaces, the resource's id and the caller's user id. Gives the placement of a
+resource that exists in one of the workspaces, and None for one that is unknown, deleted or
+elsewhere.
+"""
 
+# A noun adds its line here: the function behind its name in an `Access`.
 RESOURCES: Mapping[str, Visible] = {
     "action": actions.visible,
     "alert_rule": alert_rules.visible,

@@ -1,11 +1,9 @@
 """The durable work that requests wait for, and the answers that are read when it has ended.
 
-Whoever ends work notifies all API processes of its id after the commit
+An endpoint returns `request.deferred(poll, within=…)`; the pipeline waits, and holds no transaction
+between two reads. Whoever ends work notifies all API processes of its id after the commit
 (`runtime/postgresql/notifier.py`), so a request that waits reads its row once, when there is
 something to read.
-
-An endpoint returns `request.deferred(poll, within=…)`; the pipeline waits, and holds no
-transaction between two reads.
 """
 
 import asyncio

@@ -1,8 +1,4 @@
-"""From the method and path of a request to its operation, or to the paths nearest to it.
-
-Starlette's router compares a path with one route after the other, here with over a hundred. This
-one walks down a tree of segments (docs/adr/0025).
-"""
+"""From the method and path of a request to its operation, or to the paths nearest to it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +46,9 @@ class Dispatch:
     Where a path fits two templates that know the method, the segment that is spelled out wins. What
     is not served is refused by the pipeline, so that a caller is known before it is told so. Ids in
     the path are in canonical form from here on: whatever is found, locked or kept by them is one.
+
+    Starlette's router compares a path with one route after the other, here with over a hundred.
+    This one walks down a tree of segments (docs/adr/0025).
     """
 
     def __init__(self, routes: Sequence[Route], lifespan: ASGIApp, sockets: ASGIApp) -> None:

@@ -1,12 +1,4 @@
-"""Limits of a caller: token buckets, and its share of the database's connections.
-
-Each process counts for itself, so several of them together let through several times as much.
-
-Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile. Beyond
-the share of their caller they wait in line without one. A heavy request, such as a batch or a
-query, fills a processor: a caller's heavy requests take turns, which leaves room for everybody
-else's.
-"""
+"""Limits of a caller: token buckets, and its share of the database's connections."""
 
 import math
 import os
@@ -116,7 +108,10 @@ class TooOftenError(RateLimitedError):
 
 
 class RateLimit:
-    """Lets each name through `per_second` times on average and `burst` times at once; 0 is off."""
+    """Lets each name through `per_second` times on average and `burst` times at once; 0 is off.
+
+    Each process counts for itself, so several of them together let through several times as much.
+    """
 
     def __init__(
         self,
@@ -220,7 +215,13 @@ class CrowdError(RateLimitedError):
 
 
 class ConnectionShares:
-    """Lets the requests of each caller hold at most `most` connections at once, `heavy` fewer."""
+    """Lets the requests of each caller hold at most `most` connections at once, `heavy` fewer.
+
+    Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile.
+    Beyond the share of their caller they wait in line without one. A heavy request, such as a batch
+    or a query, fills a processor: a caller's heavy requests take turns, which leaves room for
+    everybody else's.
+    """
 
     def __init__(self, most: int, patience: float = _PATIENCE_SECONDS, heavy: int = _HEAVY) -> None:
         self._shares = KeyedLimiter(most, patience)

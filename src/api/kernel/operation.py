@@ -1,10 +1,4 @@
-"""An operation: its demands on a caller, its parameters, and the arguments of one request.
-
-Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
-
-A client that sends back what it read names both. Equal to what is stored they change nothing, so
-they are no error; anything else in their place is one.
-"""
+"""An operation: its demands on a caller, its parameters, and the arguments of one request."""
 
 import inspect
 import json
@@ -50,21 +44,22 @@ class Access:
     the kind of the resource which of them it must be. `resource` names what the path parameter
     `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
     needs `level`; a GET may `prefetch` what it asks about it. Where none is named, a guest needs
-    the level of a writer on some item.
-    An `idempotent` operation that `joins` has one effect although it is called without a key:
-    called again before its answer was given, it gives that. `transaction=False` is for
-    operations that must answer without a database; `writes` for a GET that counts its use,
-    `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
-    is no JSON: it goes to the object store, and the endpoint finds what came of it in
-    `call.upload`; where the endpoint has a body as well, JSON is that. Of a page, a form with a
-    file is an upload, and the fields before its file are the body. `bundles` is for uploads
-    that belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in
-    the trash. A `raw` operation takes any query and any body, which the endpoint finds in
-    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
-    `heavy` requests of one caller take turns, as batches do. A `page` is served to clients that
-    accept HTML, and takes the fields of a form as its body; its router says how it refuses. What
-    scripts of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it
-    `prefers`, the caller may wait for the end of the work by `Prefer: wait`.
+    the level of a writer on some item. An `idempotent` operation that `joins` has one effect
+    although it is called without a key: called again before its answer was given, it gives that.
+    `transaction=False` is for operations that must answer without a database; `writes` for a GET
+    that counts its use, `snapshot` for one that reads rows which must agree with each other. The
+    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came of
+    it in `call.upload`; where the endpoint has a body as well, JSON is that. Of a page, a form with
+    a file is an upload, and the fields before its file are the body. `bundles` is for uploads that
+    belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in the
+    trash. A `raw` operation takes any query and any body, which the endpoint finds in
+    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The `heavy`
+    requests of one caller take turns, as batches do. A `page` is served to clients that accept
+    HTML, and takes the fields of a form as its body; its router says how it refuses. What scripts
+    of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it `prefers`,
+    the caller may wait for the end of the work by `Prefer: wait`.
+
+    Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """
 
     credential: Credential = "any"
@@ -463,7 +458,11 @@ def _strict(raw: bytes) -> JsonValue:
 
 
 def take_echoes(operation: Operation, raw: bytes, value: object) -> tuple[bytes, dict[str, Any]]:
-    """The body without what it repeats, and that; `value` is the JSON of the body."""
+    """The body without what it repeats, and that; `value` is the JSON of the body.
+
+    A client that sends back what it read names both `id` and `kind`. Equal to what is stored they
+    change nothing, so they are no error; anything else in their place is one.
+    """
     if not operation.echoes or not isinstance(value, dict):
         return raw, {}
     echoed = {key: value[key] for key in operation.echoes if key in value}

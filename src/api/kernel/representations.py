@@ -1,8 +1,4 @@
-"""Answers that are bytes: prepared ones and stored files, conditional and in ranges (RFC 9110).
-
-The routers of files and share links call `download`. The bytes are read from the object store after
-the transaction has ended.
-"""
+"""Answers that are bytes: prepared ones and stored files, conditional and in ranges (RFC 9110)."""
 
 import gzip
 import hashlib
@@ -110,7 +106,11 @@ class RangeNotSatisfiableError(PlatformError):
 
 
 def download(request: ApiRequest, content: Content) -> Response:
-    """Answer a GET or HEAD with 200, 304, or 206 for a range. Raises RangeNotSatisfiableError."""
+    """Answer a GET or HEAD with 200, 304, or 206 for a range. Raises RangeNotSatisfiableError.
+
+    The routers of files and share links call it. The bytes are read from the object store after the
+    transaction has ended.
+    """
     etag = f'"{content.sha256.hex()}"'
     headers = {**_SAFE, "ETag": etag, "Content-Disposition": _disposition(content.name)}
     if is_current(request, etag):

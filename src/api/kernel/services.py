@@ -1,7 +1,4 @@
-"""The long-lived objects of an API process, its request log, and what runs beside its requests.
-
-`create_app` makes them once; every request finds them as `request.services`.
-"""
+"""The long-lived objects of an API process, and what runs beside its requests."""
 
 import asyncio
 from collections import deque
@@ -151,7 +148,10 @@ _REGISTERED_AGAIN_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Services:
-    """Held at `app.state.services`."""
+    """Held at `app.state.services`.
+
+    `create_app` makes them once; every request finds them as `request.services`.
+    """
 
     settings: Settings
     database: Database

@@ -1,8 +1,4 @@
-"""Credentials: the `Authorization` header, sessions of an OpenID Connect provider, sign-in at it.
-
-Authlib writes and reads what the protocol says; the requests are ours, to the operator's own
-provider. What a browser carries meanwhile is sealed in a cookie of that browser.
-"""
+"""Credentials of a caller: API keys, sessions of an OpenID Connect provider, and sign-in at it."""
 
 import asyncio
 import hmac
@@ -285,7 +281,11 @@ class Attempt:
 
 
 class IdentityProvider:
-    """The provider of `WORKSPACE_OIDC_ISSUER`, with the client that the console is to it."""
+    """The provider of `WORKSPACE_OIDC_ISSUER`, with the client that the console is to it.
+
+    Authlib writes and reads what the protocol says; the requests are ours, to the operator's own
+    provider. What a browser carries meanwhile is sealed in a cookie of that browser (ADR 0082).
+    """
 
     def __init__(self, settings: Settings) -> None:
         assert settings.oidc_issuer

@@ -2,10 +2,6 @@
 
 The pipeline calls `uploaded` before its transaction. Neither memory nor a transaction is held for
 the body.
-
-`uploads` reads forms with it, and nothing else does. A form holds one file, no preamble, and small
-headers; that of a page has a few short fields before its file (ADR 0092). python-multipart does the
-parsing; Starlette's reader would collect the whole file first (docs/adr/0025).
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -149,6 +145,10 @@ class FileForm:
     """Reads one form; `name` and `media_type` are set before the first bytes of the file come.
 
     `on_fields` takes the fields before the file, and may refuse them; without it there are none.
+
+    A form holds one file, no preamble, and small headers; that of a page has a few short fields
+    before its file (ADR 0092). python-multipart does the parsing; Starlette's reader would collect
+    the whole file first (docs/adr/0025).
     """
 
     def __init__(

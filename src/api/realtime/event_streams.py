@@ -1,8 +1,8 @@
 """Streams of server-sent events (HTML Living Standard, 9.2): their bounds, and a feed as one.
 
-FastAPI encodes the events and Starlette sends them. Here is what they lack: limits for the streams
-of a process and of a caller, an end of all of them at shutdown, and no transaction while one is
-open.
+FastAPI encodes the events and Starlette sends them. This module adds what they lack: limits for the
+streams of a process and of a caller, an end of all of them at shutdown, and no transaction while
+one is open.
 """
 
 import asyncio

@@ -1,9 +1,4 @@
-"""The hub of a process: reads the logs that its clients follow, and tells who is connected.
-
-Any number of processes do so side by side. NOTIFY names the log that grew. The hub also reads
-all logs once a second, because a notification may be lost. Every log is read once for all clients
-of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
-"""
+"""The hub of a process: reads the logs that its clients follow, and tells who is connected."""
 
 import asyncio
 from collections import defaultdict
@@ -49,7 +44,12 @@ class WorkspaceFeeds:
 
 
 class Hub:
-    """All feeds of a process."""
+    """All feeds of a process.
+
+    Any number of processes have one side by side. NOTIFY names the log that grew. The hub also
+    reads all logs once a second, because a notification may be lost. Every log is read once for all
+    clients of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
+    """
 
     PRESENCE = "presence:"
     """The prefix of a notification that names a workspace somebody came to or left."""

@@ -1,6 +1,7 @@
-"""The documentation as it is served: the document, and HTML pages of the reference.
+"""The documentation as it is served: the OpenAPI document, and HTML pages of the reference.
 
-The reference is plain HTML made from the OpenAPI document; the operations are shown by Swagger UI.
+The reference is plain HTML made from the document; the operations are shown by Swagger UI. All of
+it comes from this package, no script from elsewhere.
 """
 
 import json

@@ -1,8 +1,4 @@
-"""JSON Schemas of the document: references, one shape for each kind, bindings, answers.
-
-A body may say null, an answer does not (decisions C1). So what stands in both, and may be null in
-the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
-"""
+"""JSON Schemas of the document: references, one shape for each kind, bindings, answers."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -287,6 +283,9 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
     """Give answers shapes of their own where bodies may have a null.
 
     Components that repeat what was `as_sent` have the shapes of bodies.
+
+    A body may say null, an answer does not (decisions C1). So what stands in both, and may be null
+    in the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
     """
     schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = [

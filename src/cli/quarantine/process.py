@@ -1,6 +1,6 @@
 """The quarantine of a worker: a process that executes one activity at a time, and its messages.
 
-It is started when it is first needed, and ends when it is idle or its worker is gone.
+The process is started when it is first needed, and ends when it is idle or its worker is gone.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Where code and history differ: found by a second replay, printed, and opened in pdb."""
+"""Divergence of code and history: found by a second replay, printed, and opened in pdb."""
 
 import asyncio
 import difflib

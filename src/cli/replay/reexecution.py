@@ -1,6 +1,6 @@
 """Re-execution of a node, a step, a refresh or an import, whose writes are rolled back.
 
-Workers have the same activities and steps. The transaction they write in is rolled back.
+Workers have the same activities and steps. The transaction they write in is rolled back here.
 """
 
 import base64

@@ -1,12 +1,4 @@
-"""The embedded PostgreSQL: made, started and found again, under an account that is not root.
-
-The wheel brings good binaries and a launcher with effects we do not want: it adds an account,
-opens every directory above the data to everyone, and starts a server nobody supervises.
-
-When root starts the platform, PostgreSQL runs as an unprivileged account. Where that account
-cannot reach the binaries or the data, because a directory above them is closed, the process is
-given the one capability to pass through directories, instead of opening root's directories to all.
-"""
+"""The embedded PostgreSQL: made, started and found again, under an account that is not root."""
 
 import asyncio
 import hashlib
@@ -56,7 +48,11 @@ _SETTINGS = {
 
 
 class EmbeddedPostgres:
-    """One PostgreSQL server below a state directory, reachable through a Unix socket only."""
+    """One PostgreSQL server below a state directory, reachable through a Unix socket only.
+
+    The wheel brings good binaries and a launcher with effects we do not want: it adds an account,
+    opens every directory above the data to everyone, and starts a server nobody supervises.
+    """
 
     def __init__(self, state: StateDir) -> None:
         self._home = state.postgres
@@ -343,7 +339,13 @@ class Account:
 
 
 def service_account(data: Path) -> Account | None:
-    """The account PostgreSQL must run as, or None for the one that runs us."""
+    """The account PostgreSQL must run as, or None for the one that runs us.
+
+    When root starts the platform, PostgreSQL runs as an unprivileged account, because it refuses to
+    run as root. Where that account cannot reach the binaries or the data, because a directory above
+    them is closed, the process is given the one capability to pass through directories, instead of
+    opening root's directories to all.
+    """
     if os.geteuid() != 0:
         return None
     if data.exists() and (owner := data.stat()).st_uid != 0:

@@ -1,7 +1,4 @@
-"""Circuit breakers of automations: failures in a row pause it, and one run tries it again.
-
-Each turn is one transaction about one breaker that no other worker holds.
-"""
+"""Circuit breakers of automations: failures in a row pause it, and one run tries it again."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -253,7 +250,10 @@ BREAKER_DUE = exists().where(_breaker.due_at <= func.now())
 
 
 async def advance_breaker(work: UnitOfWork) -> bool:
-    """Move one breaker on that is due; False when none is."""
+    """Move one breaker on that is due; False when none is.
+
+    Each turn is one transaction about one breaker that no other worker holds.
+    """
     due = (
         select(circuit_breaker)
         .where(_breaker.due_at <= work.now)

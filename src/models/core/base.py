@@ -1,8 +1,4 @@
-"""Parts of tables and wire shapes that every noun shares; absent fields in place of null.
-
-A field that may be None is left out of the JSON when it is None, and the JSON Schema says so: the
-field is not required and allows no null. Only a field declared as `Nullable` is written as null.
-"""
+"""Parts of tables and wire shapes that every noun shares; absent fields in place of null."""
 
 import uuid
 from datetime import datetime
@@ -61,7 +57,12 @@ _NULL: Final = {"type": "null"}
 
 
 class AbsentNotNull(BaseModel):
-    """A model that leaves out fields without a value, except fields declared as `Nullable`."""
+    """A model that leaves out fields without a value, except fields declared as `Nullable`.
+
+    A field that may be None is left out of the JSON when it is None, and the JSON Schema says so:
+    the field is not required and allows no null. Only a field declared as `Nullable` is written as
+    null (decisions C1).
+    """
 
     # Of hundreds of shapes that a process declares it uses a few: each is built at its first use.
     model_config = ConfigDict(defer_build=True)

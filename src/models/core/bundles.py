@@ -162,7 +162,7 @@ Row = JsonObject
 class ImportTarget:
     """The destination of rows of a bundle.
 
-    `entry_id` is the entry of the import run, which gives rows their ids (`rules.imported_id`).
+    `entry_id` is the entry of the import run, which gives rows their ids (`imported_id`).
     `user_id` stands in for people whom the platform does not know. `hidden` says that people see
     the workspace already, so that what comes in is kept out of their sight until it is verified.
     """

@@ -1,7 +1,7 @@
-"""Parts of requests in the configs of calls, and the credentials they carry.
+"""Parts of requests in the configs of calls, and the credentials they carry. Pure.
 
-A value of `auth`, a header or query parameter with such a name, and what a URL has of them. Shown
-hidden, a config can be given back: what is still hidden is what is stored. Pure.
+A credential is a value of `auth`, of a header or query parameter with such a name, and what a URL
+has of them. Shown hidden, a config can be given back: what is still hidden is what is stored.
 """
 
 import copy

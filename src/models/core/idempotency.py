@@ -110,7 +110,7 @@ async def claim_key(
     *,
     waits: bool = False,
 ) -> Reply | Id:
-    """The stored reply; or, when there is none yet, the claim's id: the call ends in `remember`.
+    """The stored reply; without one yet, the claim's id: the call ends in `remember_reply`.
 
     The row of a first call is written now, in the transaction of its effect: a refusal takes it
     back. A call whose answer a job gives commits before it has one; repeated meanwhile, it gets

@@ -1,8 +1,4 @@
-"""Marks for the OpenAPI document: schemas of free values, and deprecated parts.
-
-An operation is declared with `deprecated=Deprecated(...)`. A parameter of the query, or a field of
-a body or an answer, has one among the marks of its type: `Annotated[str, Deprecated(...)]`.
-"""
+"""Marks for the OpenAPI document: schemas of free values, and deprecated parts."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +45,12 @@ TEMPORAL = object_of("workflowId", workflowId=TEXT, uiUrl=TEXT)
 
 @dataclass(frozen=True, slots=True)
 class Deprecated:
-    """Deprecated since a day, and served until the day of its sunset at least."""
+    """Deprecated since a day, and served until the day of its sunset at least.
+
+    An operation is declared with `deprecated=Deprecated(...)`. A parameter of the query, or a field
+    of a body or an answer, has one among the marks of its type: `Annotated[str, Deprecated(...)]`.
+    The API tells the users of such parts (docs/compatibility.md).
+    """
 
     since: date
     sunset: date

@@ -1,9 +1,4 @@
-"""Keys a database is written under: their record, the check of configured ones, rotation.
-
-What is done is told by the rows themselves: a sealed value begins with the id of its key. So a
-rotation that was killed is begun again, and several may run at once. A value that changed meanwhile
-is left as it is.
-"""
+"""Keys a database is written under: their record, the check of configured ones, rotation."""
 
 from collections.abc import (
     AsyncIterator,
@@ -286,6 +281,10 @@ async def rotate_values(
     """Seal everything anew that is not under the current key and can be read.
 
     `on_progress` hears of each transaction: the kind, and how many of it so far.
+
+    The rows themselves tell what is done: a sealed value begins with the id of its key. So a
+    rotation that was killed is begun again, and several may run at once. A value that changed
+    meanwhile is left as it is.
     """
     for column in sealed_columns(metadata):
         count = 0

@@ -1,7 +1,4 @@
-"""Statements over many rows: counted ids, copies, updates, first rows of each owner.
-
-PostgreSQL asks for random bits for each UUIDv7, which takes it longer than to write the row.
-"""
+"""Statements over many rows: counted ids, copies, updates, first rows of each owner."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -34,7 +31,10 @@ _COUNTED_BITS = 32
 
 
 async def first_id(work: UnitOfWork) -> int:
-    """The first of very many ids, from the database's clock; the others count on from it."""
+    """The first of very many ids, from the database's clock; the others count on from it.
+
+    PostgreSQL asks for random bits for each UUIDv7, which takes it longer than to write the row.
+    """
     made: Id = await work.scalar(select(func.uuidv7(type_=Uuid)))
     return made.int >> _COUNTED_BITS << _COUNTED_BITS
 

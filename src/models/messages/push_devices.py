@@ -1,8 +1,4 @@
-"""Push devices: the apps and browsers that a user wants to be told on.
-
-An installation and a token belong to one registration each, whoever made it: who has the app has
-its token, and its next user is told instead of the one before.
-"""
+"""Push devices: the apps and browsers that a user wants to be told on."""
 
 import json
 from datetime import datetime
@@ -241,7 +237,11 @@ _device = push_device.c
 async def register_push_device(
     work: UnitOfWork, principal: Principal, keys: KeyRing, body: RegisterPushDevice
 ) -> PushRegistration:
-    """Make this the registration of the installation and of the token; others are revoked."""
+    """Make this the registration of the installation and of the token; others are revoked.
+
+    An installation and a token belong to one registration each, whoever made it: who has the app
+    has its token, and its next user is told instead of the one before.
+    """
     token = body.token.encode()
     digests = keys.digests(token)
     await _lock(work, body.installation_id, digests[-1].hex())

@@ -1,8 +1,8 @@
 """Tickets: each opens one realtime connection, once and soon (interface, Limits).
 
-The store is a table of our database, and time is the database's: any process may redeem what
-another minted. When the store takes no row although the caller was found, as where the table is
-locked, cannot be written or is gone, minting raises `TicketStoreError`.
+The store of tickets is a table of our database, and time is the database's: any process may redeem
+what another minted. When the store takes no row although the caller was found, as where the table
+is locked, cannot be written or is gone, minting raises `TicketStoreError`.
 """
 
 import secrets

@@ -1,6 +1,4 @@
-"""The triggers of durable work: one refuses what a transition table does not allow, and one counts
-what ended.
-"""
+"""Triggers of durable work: one refuses what no transition table allows, one counts ends."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Audience segments: filters over the facts of a caller, stored, and judged in SQL (C13).
 
-The rules are written in the one filter language (ADR 0023); `queries` says what they mean in SQL.
+The rule of a segment is written in the one filter language (ADR 0023).
 """
 
 from collections.abc import Collection, Mapping

@@ -1,8 +1,4 @@
-"""Sessions of people in a browser, and the links that begin one (ADR 0082).
-
-A link is used up by the transaction that begins its session: of two requests with one link, one
-finds no row.
-"""
+"""Sessions of people in a browser, and the links that begin one (ADR 0082)."""
 
 import re
 import secrets
@@ -60,7 +56,7 @@ def is_well_formed(token: str) -> bool:
 class BrowserSession(SQLModel, table=True):
     """A person who is signed in with one browser, by the digest of the cookie's token.
 
-    It holds until `expires_at`, unless it is idle for too long before (`rules.IDLE`).
+    It holds until `expires_at`, unless it is idle for too long before (`IDLE`).
     """
 
     __tablename__ = "browser_session"
@@ -96,7 +92,7 @@ browser_session = table_of(BrowserSession)
 sign_in_link = table_of(SignInLink)
 
 BROWSER_SESSION = browser_session.c
-"""The columns of sessions that `live_session_of` selects."""
+"""The columns of sessions that `live_session_of_user` selects."""
 
 
 def live_session_of_user() -> tuple[FromClause, ColumnElement[bool]]:
@@ -189,7 +185,11 @@ async def make_sign_in_link(work: UnitOfWork, user_id: Id) -> str:
 
 
 async def sign_in_by_link(work: UnitOfWork, token: str) -> BegunSession:
-    """Use up a link and begin the session of its person. Raises UnusableLinkError."""
+    """Use up a link and begin the session of its person. Raises UnusableLinkError.
+
+    The link is used up by the transaction that begins its session: of two requests with one link,
+    one finds no row.
+    """
     if not is_well_formed(token):
         raise UnusableLinkError
     taken = delete(sign_in_link).where(

@@ -1,7 +1,4 @@
-"""Members: the users of a workspace and their roles, read, changed and removed.
-
-Nouns of higher wings say here what they then do; `models.registrations` lists them.
-"""
+"""Members: the users of a workspace and their roles, read, changed and removed."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
@@ -222,7 +219,11 @@ _HANDLERS: list[RemovalHandler] = []
 
 
 def on_member_removal(handler: RemovalHandler) -> None:
-    """Call `handler` in the transaction of each removal; registering it again changes nothing."""
+    """Call `handler` in the transaction of each removal; registering it again changes nothing.
+
+    Nouns of higher wings that hold what is the member's own say here what they then do;
+    `models.registrations` lists them.
+    """
     if handler not in _HANDLERS:
         _HANDLERS.append(handler)
 

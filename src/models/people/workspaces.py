@@ -1,7 +1,4 @@
-"""Workspaces and who belongs to them: their plans, rows, reading, changing and deletion.
-
-Nouns of higher wings say here what they then do; `models.registrations` lists them.
-"""
+"""Workspaces and who belongs to them: their plans, rows, reading, changing and deletion."""
 
 import re
 import unicodedata
@@ -251,7 +248,10 @@ _HANDLERS: list[DeletionHandler] = []
 
 
 def on_workspace_deletion(handler: DeletionHandler) -> None:
-    """Call `handler` in the transaction of each deletion; registering it again changes nothing."""
+    """Call `handler` in the transaction of each deletion; registering it again changes nothing.
+
+    Nouns of higher wings say here what they then do; `models.registrations` lists them.
+    """
     if handler not in _HANDLERS:
         _HANDLERS.append(handler)
 

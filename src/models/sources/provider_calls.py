@@ -1,9 +1,6 @@
 """Calls to a provider while somebody waits: a page of a listing, a content, a test.
 
 Every call is a job that a worker executes within seconds; the API only waits for it.
-
-Its key is the workspace, the connection as it is configured, and the member. Nothing is read from
-it before the caller's rights, the connection and the feature were checked for this very request.
 """
 
 from collections.abc import Mapping
@@ -68,8 +65,12 @@ class CallKind(StrEnum):
 class ResourceMirror(SQLModel, table=True):
     """One answer of a provider to one member, through one connection as it was then.
 
-    `digest` is that of the question. A content is served again only while the provider itself
-    says that its `revision` is this one.
+    `digest` is that of the question. A content is served again only while the provider itself says
+    that its `revision` is this one.
+
+    Answers are kept for two minutes. The key of one is the workspace, the connection as it is
+    configured, and the member. Nothing is read from the mirror before the caller's rights, the
+    connection and the feature were checked for this very request.
     """
 
     __tablename__ = "resource_mirror"

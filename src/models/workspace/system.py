@@ -59,7 +59,7 @@ class EndedWork(SQLModel, table=True):
     """A part of the number of ends of a kind of work with a status: the sum over its rows.
 
     A trigger of each table of durable work writes one with each end, so nothing is counted that
-    did not happen, and no end waits for another; `commands.merge_ended_work` makes one row of them.
+    did not happen, and no end waits for another; `merge_ended_work` makes one row of them.
     """
 
     __tablename__ = "ended_work"

@@ -1,7 +1,4 @@
-"""The holdings and activity of a workspace, as its plan is talked about.
-
-Rows that can no longer change are counted once, and kept as totals. A read adds the rows since.
-"""
+"""The holdings and activity of a workspace, as its plan is talked about."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -31,6 +28,9 @@ class UsageTotal(SQLModel, table=True):
     """The rows of one counter that a workspace made from the begin of `month` to `counted_until`.
 
     Rows made later are counted when the counter is read.
+
+    Rows that can no longer change are counted once, and kept as such totals. A read adds the rows
+    since, so that it costs as much at the end of a month as at its begin.
     """
 
     __tablename__ = "usage_total"

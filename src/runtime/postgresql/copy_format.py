@@ -1,7 +1,7 @@
 """The formats of COPY (PostgreSQL's manual, "COPY", "File Formats").
 
-PostgreSQL takes ids, moments and numbers in the binary one as they are, and does not look for
-escapes in texts. Where ids and moments are texts already, the text one takes less.
+In the binary format PostgreSQL takes ids, moments and numbers as they are, and does not look for
+escapes in texts. Where ids and moments are texts already, the text format takes less.
 """
 
 import struct

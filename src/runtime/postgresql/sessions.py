@@ -1,12 +1,4 @@
-"""How a session of PostgreSQL begins, straight or by a pooler, what it notices, how it fails.
-
-A pooler in transaction mode (ADR 0109) gives each transaction any of its sessions. It refuses
-options, keeps no prepared statement, and sets the time limits by itself. The time zone alone it
-carries along, as PostgreSQL reports it.
-
-The trigger that numbers events raises it, so every writer gets it, whatever they wrote and by which
-statement. After the commit the process notifies the readers of these logs.
-"""
+"""Sessions of PostgreSQL: their begin, straight or by a pooler, their notices, their failures."""
 
 import asyncio
 import os
@@ -157,7 +149,12 @@ class BoundedConnection(psycopg.AsyncConnection[Any]):
 
 
 class PooledConnection(BoundedConnection):
-    """A connection to a pooler."""
+    """A connection to a pooler.
+
+    The pooler in transaction mode (ADR 0109) gives each transaction any of its sessions. It refuses
+    options, keeps no prepared statement, and sets the time limits by itself. The time zone alone it
+    carries along, as PostgreSQL reports it.
+    """
 
     @classmethod
     @override
@@ -312,7 +309,12 @@ _KEY = "changed logs"
 
 
 class ChangedLogs:
-    """The logs that the transaction of one connection has written to so far."""
+    """The logs that the transaction of one connection has written to so far.
+
+    PostgreSQL says so by a notice, once for each log. The trigger that numbers events raises it, so
+    every writer gets it, whatever they wrote and by which statement. After the commit the process
+    notifies the readers of these logs.
+    """
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self._ids: set[str] = set()
@@ -339,7 +341,7 @@ def watch_changed_logs(connection: AdaptedConnection, record: ConnectionPoolEntr
 
 
 def changed_logs_of(connection: AsyncConnection) -> ChangedLogs:
-    """The logs of a connection of an engine that `watch` was called with."""
+    """The logs of a connection of an engine that `watch_changed_logs` was called with."""
     logs: ChangedLogs = connection.info[_KEY]
     return logs
 
@@ -353,7 +355,7 @@ async def watch_changed_logs_of_single(connection: psycopg.AsyncConnection[Any])
 
 
 def changed_logs_of_single(connection: psycopg.AsyncConnection[Any]) -> ChangedLogs:
-    """The logs of a connection that `watch_single` was called with."""
+    """The logs of a connection that `watch_changed_logs_of_single` was called with."""
     return _SINGLES[connection]
 
 

@@ -1,8 +1,4 @@
-"""Hot statements, compiled once and sent straight to the driver, and locks by name.
-
-Through SQLAlchemy a small statement costs about three times the processor time the driver alone
-needs. What every request and every node asks is worth the shortcut, nothing else is.
-"""
+"""Hot statements, compiled once and sent straight to the driver, and locks by name."""
 
 import json
 import re
@@ -43,6 +39,9 @@ class PreparedStatement(Generic[R]):
 
     It holds no `IN` list, whose text would depend on its length: compare with `any` of an array.
     `of` names the type of its rows, as in `UnitOfWork.rows`.
+
+    Through SQLAlchemy a small statement costs about three times the processor time the driver alone
+    needs. What every request and every node asks is worth the shortcut, nothing else is.
     """
 
     @overload

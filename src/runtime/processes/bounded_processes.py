@@ -1,8 +1,8 @@
 """Calls of functions in child processes that are bounded in processor time and address space.
 
-For work whose cost an attacker chooses. A child that goes over a bound ends, the call fails, and
-another child takes its place at the next call. Children are started when they are first needed,
-yield the processor to everybody else, and end when their parent does.
+They are for work whose cost an attacker chooses. A child that goes over a bound ends, the call
+fails, and another child takes its place at the next call. Children are started when they are first
+needed, yield the processor to everybody else, and end when their parent does.
 
 The caller's thread waits. In a thread that runs an event loop a call raises `WouldBlockError`;
 `evaluate_bounded` repeats what raised it in a thread of its own.

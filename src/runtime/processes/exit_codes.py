@@ -1,7 +1,4 @@
-"""Causes of a process's end: its exit code, the kernel's kills for memory, its last step.
-
-Their exit code is that of a kill by anybody. The kernel counts them.
-"""
+"""Causes of a process's end: its exit code, the kernel's kills for memory, its last step."""
 
 import signal
 from collections.abc import Callable
@@ -55,7 +52,11 @@ _COUNTER = "oom_kill"
 
 
 def memory_kills() -> int:
-    """The number of such kills since the start of the machine; 0 where nobody counts them."""
+    """The number of such kills since the start of the machine; 0 where nobody counts them.
+
+    The exit code of a killed process is that of a kill by anybody. So the count of the kernel
+    tells, which kills when the memory of the machine, or of a group, is used up.
+    """
     try:
         lines = COUNTERS.read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 """First import of a fork server: no search for garbage in what it and its children loaded.
 
-A first search takes a child 50 to 200 ms, and copies the memory that it shares with the server
-(the documentation of `gc.freeze`).
+A first search takes a child 50 to 200 ms, and copies the memory that it shares with the server (the
+documentation of `gc.freeze`).
 """
 
 import gc

@@ -1,8 +1,4 @@
-"""What Temporal keeps of an execution: search attributes, fairness, payloads, failures.
-
-The text of an unexpected exception may quote rows and requests, and be longer than a history takes;
-it stands in the log of the process. Of stack traces only our own frames are kept.
-"""
+"""Data that Temporal keeps of an execution: search attributes, fairness, payloads, failures."""
 
 import sysconfig
 import traceback
@@ -101,7 +97,12 @@ _FOREIGN = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib", "st
 
 
 class BriefFailureConverter(DefaultFailureConverter):
-    """Keeps what we say of a failure, and of any other exception what it is and where it arose."""
+    """Keeps what we say of a failure, and of any other exception what it is and where it arose.
+
+    The text of an unexpected exception may quote rows and requests, and be longer than a history
+    takes; it stands in the log of the process. Of stack traces only our own frames are kept
+    (promise I8).
+    """
 
     @override
     def to_failure(

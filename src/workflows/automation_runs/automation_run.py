@@ -1,6 +1,6 @@
 """The workflows of an automation run, and of a chunk of a long loop with its own history.
 
-It holds ids, kinds and outcomes only; every input, output and status lives in PostgreSQL.
+A workflow holds ids, kinds and outcomes only; every input, output and status lives in PostgreSQL.
 """
 
 import asyncio

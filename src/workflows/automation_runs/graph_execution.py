@@ -1,8 +1,4 @@
-"""Executes a plan, or a part of one, as the planner decides, within the run's deadline.
-
-A run's workflow and the workflows of its loops' chunks hold one each. It holds ids, kinds and
-outcomes only; every input, output and status lives in PostgreSQL.
-"""
+"""Executes a plan, or a part of one, as the planner decides, within the run's deadline."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -59,6 +55,9 @@ class GraphExecution:
     """The tasks of one execution, and the plan state they follow.
 
     `lasting` is called before the first command that may take time.
+
+    A run's workflow and the workflows of its loops' chunks hold one each. It holds ids, kinds and
+    outcomes only; every input, output and status lives in PostgreSQL.
     """
 
     def __init__(

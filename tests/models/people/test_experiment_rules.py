@@ -11,8 +11,12 @@ from models.people.experiments.rules import (
     ExperimentStatus,
     Variant,
     check_variants,
+    chi_square_tail,
     draw,
+    equal_shares_probability,
+    share_out_probability,
     status_at,
+    wilson_interval,
 )
 from runtime.errors import ValidationError
 
@@ -24,14 +28,11 @@ UNITS = [f"user:{number}" for number in range(100_000)]
 @pytest.mark.long
 @pytest.mark.parametrize("splits", [(50, 50), (80, 15, 5), (33.34, 33.33, 33.33), (99, 1)])
 def test_100_000_units_are_shared_out_as_the_splits_say(splits: tuple[float, ...]) -> None:
-    from scipy.stats import chisquare  # noqa: PLC0415  # to collect tests needs none of it
-
     variants = [Variant(str(place), "", split) for place, split in enumerate(splits)]
     drawn = [draw(EXPERIMENT, unit, 100, variants) for unit in UNITS]
     seen = [drawn.count(variant.id) for variant in variants]
     assert sum(seen) == len(UNITS)
-    expected = [len(UNITS) * split / sum(splits) for split in splits]
-    assert chisquare(seen, expected).pvalue > 0.001
+    assert share_out_probability(seen, splits) > 0.001
 
 
 def test_the_allocation_says_how_many_take_part_and_keeps_those_who_do() -> None:
@@ -131,3 +132,41 @@ def test_units_that_are_not_shared_out_as_said_are_told() -> None:
     skewed = sample_ratio(HALVES, {"a": Counts(6_000), "b": Counts(4_000)})
     assert skewed is not None
     assert skewed.mismatch
+
+
+@pytest.mark.parametrize(
+    ("statistic", "degrees", "tail"),
+    [
+        # Critical values of the tables of the chi-square distribution.
+        (3.841459, 1, 0.05),
+        (6.634897, 1, 0.01),
+        (5.991465, 2, 0.05),
+        (11.344867, 3, 0.01),
+        (9.487729, 4, 0.05),
+        (16.918978, 9, 0.05),
+        (27.877165, 9, 0.001),
+        (0, 5, 1),
+        (5_000, 1, 0),
+        (5_000, 8, 0),
+    ],
+)
+def test_a_chi_square_tail_has_the_values_of_the_tables(
+    statistic: float, degrees: int, tail: float
+) -> None:
+    assert chi_square_tail(statistic, degrees) == pytest.approx(tail, rel=1e-5, abs=1e-300)
+
+
+def test_probabilities_and_intervals_have_the_values_of_scipy() -> None:
+    """As `chisquare`, `chi2_contingency` and `binomtest` of SciPy 1.17 give them."""
+    assert share_out_probability([5_050, 4_950], [50, 50]) == pytest.approx(0.317310507863)
+    assert share_out_probability([10, 20, 30, 40], [1, 2, 3, 2]) == pytest.approx(0.00738316050536)
+    assert equal_shares_probability((30, 200), (12, 190)) == pytest.approx(0.00927133483708)
+    assert equal_shares_probability((1, 3), (1, 2)) == pytest.approx(1)
+    assert wilson_interval(7, 31) == pytest.approx((0.113951355613, 0.398124183833))
+
+
+def test_shares_without_a_difference_are_certain() -> None:
+    assert equal_shares_probability((0, 10), (0, 20)) == 1
+    assert equal_shares_probability((10, 10), (20, 20)) == 1
+    assert wilson_interval(0, 10)[0] == 0
+    assert wilson_interval(10, 10)[1] == 1

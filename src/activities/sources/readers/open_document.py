@@ -1,8 +1,8 @@
-"""Workbooks of OpenDocument (ODS): styles, cells and sheets out of `content.xml`.
+"""Workbooks of OpenDocument (ODS), read from the styles, cells and sheets of `content.xml`.
 
-Calamine gives numbers without the percent sign or the currency beside them, leaves out what stands
-for line breaks, and no span of time beyond a day. A part with a document type is refused, so that
-no entity is ever expanded.
+They are not left to calamine. It gives numbers without the percent sign or the currency beside
+them, leaves out what stands for line breaks, and knows no span of time beyond a day. A part with a
+document type is refused, so that no entity is ever expanded.
 """
 
 import re

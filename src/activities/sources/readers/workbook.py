@@ -1,6 +1,6 @@
 """Workbooks: XLSX and XLS, read by calamine, and ODS; formulas count by their cached values.
 
-An error is an empty cell (ADR 0039).
+A cell with an error is empty (ADR 0039).
 """
 
 import re

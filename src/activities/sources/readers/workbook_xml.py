@@ -1,10 +1,7 @@
 """The XML of an XLSX, for what calamine does not give: formats of cells, digits of long numbers.
 
-The formats of numbers, and formulas that have no value yet (ADR 0039). What is read of a part is
-bounded, and a part that is no plain XML says nothing: this only adds to what calamine reads.
-
-Numbers beyond 2^53, written without an exponent, are identifiers: a double holds few of them. A
-sheet that has any is read once more for them, in step with its rows.
+It also tells of formulas that have no value yet (ADR 0039). What is read of a part is bounded, and
+a part that is no plain XML says nothing: this only adds to what calamine reads.
 """
 
 import math
@@ -192,7 +189,11 @@ Digits = Mapping[int, str]
 
 
 class ExactSheet:
-    """A sheet of calamine, but for its long whole numbers, which are texts of their digits."""
+    """A sheet of calamine, but for its long whole numbers, which are texts of their digits.
+
+    Numbers beyond 2^53, written without an exponent, are identifiers: a double holds few of them. A
+    sheet that has any is read once more for them, in step with its rows.
+    """
 
     def __init__(self, path: Path, sheet: CalamineSheet) -> None:
         self.name, self.start, self.end = sheet.name, sheet.start, sheet.end

@@ -1,4 +1,4 @@
-"""The settings of an automation: trigger, webhook, name, copy, end; its pause, its canary."""
+"""The settings of an automation: trigger, webhook, name, copy, end, pause and canary."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Providers and connections: sign in, browse and read their resources, limit the calls of them.
 
-What leaves the machine does so from a worker; the answer waits for it.
+Calls that leave the machine are made by a worker; the answer of the request waits for it.
 """
 
 from starlette.responses import Response

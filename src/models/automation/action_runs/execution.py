@@ -1,7 +1,7 @@
 """Progress of an action run: its header, gate, steps and end, or a step put back.
 
-Every write is conditional on the states it may leave, so repeating one is harmless and a closed
-run stays as it is (promises I3, I5).
+Every write of this progress is conditional on the states it may leave, so repeating one is harmless
+and a closed run stays as it is (promises I3, I5).
 """
 
 from collections.abc import Collection, Sequence

@@ -1,14 +1,14 @@
 """Runs that others call and wait for: their answers, suspended callers, deadlocks.
 
 A run is one Temporal execution, and one more for every chunk of a long loop. An execution is
-suspended while it only waits: for time, for a response, or for executions below it. The run has
-the status `waiting` while its own execution and all those below it are suspended.
-
-The activities of a run call `suspend` and `resume`.
+suspended while it only waits: for time, for a response, or for executions below it. The run has the
+status `waiting` while its own execution and all those below it are suspended. The activities of a
+run call `suspend_execution` and `resume_execution`.
 
 A run keeps its slot while it waits for the runs it calls, and those may need slots of their own. So
-automations that call each other can hold what the other needs. Admission cannot see this, because
-the slots of other keys change later. The reconciler calls `find` and `refuse`.
+automations that call each other can hold what the other needs. Admission cannot see this deadlock,
+because the slots of other keys change later. The reconciler calls `find_deadlocked` and
+`refuse_deadlocked`.
 """
 
 import json

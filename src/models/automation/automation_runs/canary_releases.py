@@ -1,10 +1,9 @@
-"""Canary releases: a version is tried by a share of runs, then promoted or taken back.
+"""Canary releases: a version is tried by a share of runs, then promoted or taken back (ADR 0049).
 
 A canary is an experiment about two versions, of which the candidate is the published one. Taking it
-back publishes the other one again.
-
-The experiment stands on the automation too, so that accepting a run asks nothing more. A run that
-takes part says so in its options, and the figures of the experiment are counts of such runs.
+back publishes the other one again. The experiment stands on the automation too, so that accepting a
+run asks nothing more. A run that takes part says so in its options, and the figures of the
+experiment are counts of such runs.
 """
 
 from collections import defaultdict

@@ -1,7 +1,4 @@
-"""Closing runs as cancelled, with all that hangs on them, in one transaction.
-
-Nouns above say here what they then do; `models.registrations` lists them.
-"""
+"""Closing runs as cancelled, with all that hangs on them, in one transaction."""
 
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
@@ -161,7 +158,10 @@ _HANDLERS: list[EndHandler] = []
 
 
 def on_run_end(handler: EndHandler) -> None:
-    """Call `handler` in the transaction of each end; registering it again changes nothing."""
+    """Call `handler` in the transaction of each end; registering it again changes nothing.
+
+    A noun above registers what it then does; `models.registrations` lists them.
+    """
     if handler not in _HANDLERS:
         _HANDLERS.append(handler)
 

@@ -1,7 +1,4 @@
-"""Runs asked for now, as tests, from a node, in batches or by schedules, and cancelled.
-
-The id of a run follows from its automation and its due time, so that no due time has two runs.
-"""
+"""Runs asked for now, as tests, from a node, in batches or by schedules, and cancelled."""
 
 import json
 import uuid
@@ -364,7 +361,10 @@ MAX_BACKFILL = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """An open run of a due time, and the request that starts it in Temporal."""
+    """An open run of a due time, and the request that starts it in Temporal.
+
+    Its id follows from its automation and its due time, so that no due time has two runs.
+    """
 
     run_id: Id
     workspace_id: Id

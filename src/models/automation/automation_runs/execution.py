@@ -1,14 +1,7 @@
 """Writing the progress of a run: begin, wait, batches of nodes, its end and what follows.
 
-Every write is conditional on the states it may leave, so repeating one is harmless and a closed
-run stays as it is (promises I3, I4).
-
-A batch is written as a whole or not at all, and behind the gate of its run (`gate.pass_gate`): one
-that finds its run closed writes nothing, one that finds a node written before raises the error of
-the database.
-
-Whoever closes a run calls `apply`: the last transaction of its workflow, or the reconciler. So the
-failure of a run whose execution died is handled like any other.
+Every write of this progress is conditional on the states it may leave, so repeating one is harmless
+and a closed run stays as it is (promises I3, I4).
 """
 
 import json
@@ -144,7 +137,7 @@ _SET_WAITING = PreparedStatement(
 
 
 async def set_waiting(work: Work, run_id: Id) -> bool:
-    """`running → waiting`, for a run of a single execution; `suspension.resume` undoes it.
+    """`running → waiting`, for a run of a single execution; `calls.resume_execution` undoes it.
 
     False when it was not running.
     """
@@ -371,7 +364,12 @@ def _node_identity(node_id: str, scope_key: str, kind: str) -> JsonObject:
 
 
 async def write_nodes(work: Work, run_id: Id, rows: Sequence[JsonObject]) -> bool:
-    """Pass the gate and write the ends of nodes; False when the run is closed."""
+    """Pass the gate and write the ends of nodes; False when the run is closed.
+
+    The batch is written as a whole or not at all, behind the gate of its run
+    (`node_writes.pass_gate`). One that finds a node written before raises the error of the
+    database.
+    """
     return await _WRITE_NODES.execute(work, {"run_id": run_id, "nodes": _batch_text(rows)}) > 0
 
 
@@ -410,7 +408,11 @@ ENDED_COLUMNS = (
 
 
 async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
-    """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed."""
+    """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed.
+
+    Whoever closes a run calls this: the last transaction of its workflow, or the reconciler. So the
+    failure of a run whose execution died is handled like any other.
+    """
     await cancel_children(work, run.workspace_id, run.id)
     if run.concurrency_key is not None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)

@@ -1,8 +1,8 @@
 """Filters of run lists: on the wire, as conditions, and searches that read a bounded part.
 
-Status, source, attributes and the time of acceptance are found by indexes. All else is searched for
-among the newest runs that these leave, and then among those before them: a look through all would
-take long.
+Status, source, attributes and the time of acceptance are found by indexes. Everything else that a
+filter names is searched for among the newest runs that these leave, and then among those before
+them: a look through all would take long.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Looking back over runs: newest results, watched runs, executed nodes, touched records.
-
-Each is one statement on an index, and looks at a bounded number of runs, however many there are.
-"""
+"""Looking back over runs: newest results, watched runs, executed nodes, touched records."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -190,7 +187,11 @@ _IS_NO_TEST = and_(
 
 
 class WatchedRun(Protocol):
-    """A run, and the moment by which it is watched."""
+    """A run, and the moment by which it is watched.
+
+    Alert rules watch runs. Each look is one statement on an index, and reads a bounded number of
+    runs, however many there are. Tests are left out.
+    """
 
     id: Id
     moment: datetime

@@ -1,18 +1,8 @@
 """Writing node runs behind the gate that every node passes, or putting one back.
 
-Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a node
-either started before the cancel or never does.
-
-A node has begun before the transaction that writes it, which reads what the node needs first. It
-ends when its end is written, and not when that transaction began.
-
-Every write of a node's state raises NodeWrittenError when another execution of it was faster.
-
-A statement that writes nothing means that the run is closed, or that the node was written before.
-The caller then passes the gate in a transaction to find out which.
-
-Its run is open again. What ended later than the node is open too, so that the node reads what it
-read then. The rows of our tables are otherwise as they are now.
+Every write of a node's state raises NodeWrittenError when another execution of it was faster. A
+node has begun before the transaction that writes it, which reads what the node needs first. It ends
+when its end is written, and not when that transaction began.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -110,6 +100,9 @@ async def pass_gate(
     """Enter an open run, whose row stays locked until the transaction ends.
 
     `exclusive` is for callers that go on to change the run's own status. Raises RunClosedError.
+
+    Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a
+    node either started before the cancel or never does.
     """
     gate = _EXCLUSIVE if exclusive else _SHARED
     row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
@@ -361,6 +354,10 @@ async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -
     """Pass the gate and write a success, for a node with no other effect than its output.
 
     Returns False when nothing was written: the run is closed, or the node has ended before.
+
+    A statement that writes nothing means that the run is closed, or that the node was written
+    before. The caller then passes the gate in a transaction to find out which. The same holds for
+    `start_with_gate` and `complete_started`.
     """
     values = {
         **identity(key),
@@ -449,6 +446,10 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
 
     `earlier` are the nodes that lead to it, which had ended whatever clocks say. The iterations of
     a loop stay: they are what it has come to.
+
+    The run is open again (`reopen_run`), in a transaction that is rolled back. What ended later
+    than the node is open too, so that the node reads what it read then. The rows of our tables are
+    otherwise as they are now.
     """
     is_node = and_(
         _node.run_id == node.run_id,

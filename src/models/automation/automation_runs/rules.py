@@ -162,7 +162,7 @@ class HeldRun(RunRow, Protocol):
 
 
 class EndedRun(RunStatusRow, Protocol):
-    """A run that has just ended: the columns `end_effects.ENDED`."""
+    """A run that has just ended: the columns `execution.ENDED_COLUMNS`."""
 
     automation_id: Id
     source: str

@@ -1,7 +1,4 @@
-"""Runs and node runs on the wire, and their metadata.
-
-It says how they are executed, and what they wait for.
-"""
+"""Runs and node runs on the wire, and their metadata."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
@@ -49,7 +46,10 @@ RunMetadata = Annotated[
         )
     ),
 ]
-"""`progress` and `trimmed` are given of a single run, and in no list."""
+"""`progress` and `trimmed` are given of a single run, and in no list.
+
+The metadata says how a run is executed, and what it waits for.
+"""
 
 NodeRunMetadata = Annotated[
     JsonObject,

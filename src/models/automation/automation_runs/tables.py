@@ -35,7 +35,7 @@ an index only for a condition that it can prove."""
 IS_FAILED = text("status IN ('failed', 'timed_out')")
 NODE_FAILED = text("node_run.status = 'failed'")
 _ENDED_ORDER = ("status", "source", "created_at", "id")
-"""The order of ended runs in a list by states and sources (`queries.newest_of`). Ended runs
+"""The order of ended runs in a list by states and sources (`filters.newest`). Ended runs
 alone: an entry is written once, and not with each change of the status."""
 
 

@@ -1,6 +1,6 @@
 """Export and import of automations: one as a JSON document, all of them in a bundle.
 
-A document holds the content of one version, without secrets or runs; credentials are hidden.
+The document holds the content of one version, without secrets or runs; credentials are hidden.
 References keep their ids; who imports it maps them to ids of the new workspace.
 """
 

@@ -1,7 +1,4 @@
-"""Reading automations and versions, and the joins for nouns whose rows run one of them.
-
-It says so through `find_last_run_with`; `models.registrations` lists it.
-"""
+"""Reading automations and versions, and the joins for nouns whose rows run one of them."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -56,7 +53,11 @@ _FIND: list[FindLastRun] = []
 
 
 def find_last_run_with(find: FindLastRun) -> None:
-    """Ask `find` for last runs; registering it again changes nothing."""
+    """Ask `find` for last runs; registering it again changes nothing.
+
+    The noun of runs knows the last run of an automation, and says so through this;
+    `models.registrations` lists it.
+    """
     if find not in _FIND:
         _FIND.append(find)
 

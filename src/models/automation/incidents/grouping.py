@@ -1,6 +1,6 @@
 """Grouping failed runs into incidents, behind the runs, with the records they were about.
 
-They are remembered as runs are grouped: an incident of 100,000 runs is read like any other.
+The records are remembered as runs are grouped: an incident of 100,000 runs is read like any other.
 """
 
 from collections import Counter, defaultdict

@@ -1,9 +1,4 @@
-"""Pure rules of comparisons: the nodes of two runs side by side, and values that differ.
-
-A node is the same node by its id and its scope. The order is that of the graph, an iteration after
-the other: moments of nodes that took no time tell no order. A node of the reference alone stands
-behind the one that it follows there.
-"""
+"""Pure rules of comparisons: the nodes of two runs side by side, and values that differ."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +72,12 @@ def _turn(node: ExecutedNode, ranks: Mapping[str, int]) -> tuple[object, ...]:
 
 
 def align(run: Sequence[ExecutedNode], reference: Sequence[ExecutedNode]) -> list[Pair]:
-    """The pairs of all nodes of both runs, each once."""
+    """The pairs of all nodes of both runs, each once.
+
+    A node is the same node by its id and its scope. The order is that of the graph, an iteration
+    after the other: moments of nodes that took no time tell no order. A node of the reference alone
+    stands behind the one that it follows there.
+    """
     places = {place_of(node) for node in run}
     counterparts = {place_of(node): node for node in reference}
     behind: dict[Place | None, list[Pair]] = {}

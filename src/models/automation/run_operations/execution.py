@@ -1,4 +1,4 @@
-"""The execution of an operation: transaction after transaction, chunks of runs are treated.
+"""The execution of an operation: its runs are treated in chunks, one transaction each.
 
 First the selection is written down, then the runs are treated in its order. Each transaction holds
 the operation, treats some runs and writes their outcomes, so that what is repeated finds it done.

@@ -1,16 +1,13 @@
 """Dispatching events: which runs a batch of events starts, at once or debounced.
 
+The dispatcher in the worker asks `what_is_due`. It calls `dispatch`, and `start_debounced_runs`
+regularly.
+
 A batch of events and everything that follows from it is one transaction, so that each automation
 answers an event exactly once. When one automation fails on an event, only its part is undone, and
-the event is tried again later. Automations that answered it before do nothing then: the id of a
-run follows from its event. A debounced change has no such id, so the event names the automations
-that have answered it.
-
-The dispatcher in the worker asks `what_is_due` and calls `dispatch`.
-
-The changes of a record that come within this time are merged into one, from the state before the
-first to the state after the last. A run starts for the merged change, unless the changes undid
-each other. The dispatcher calls `debounce` for each change, and `start_debounced_runs` regularly.
+the event is tried again later. Automations that answered it before do nothing then: the id of a run
+follows from its event. A debounced change has no such id, so the event names the automations that
+have answered it.
 """
 
 from collections.abc import Sequence
@@ -253,6 +250,10 @@ async def debounce(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
 
     Only a change of the trigger's own kind begins one. A change of other fields than the trigger
     names neither begins one nor postpones it.
+
+    The changes of a record that come within `debounceSeconds` are merged into one, from the state
+    before the first to the state after the last. A run starts for the merged change, unless the
+    changes undid each other.
     """
     config, change = subscriber.config, event.payload
     if change["system"] and not config.get("includeSystemChanges"):

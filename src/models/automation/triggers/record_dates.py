@@ -1,16 +1,14 @@
 """Dates in records: polled for, and the runs that start when one is reached.
 
-A poll is one transaction for one subscription. Each date it finds becomes an event, so that many
-dates of one day take turns with all other events. The dispatcher calls `poll_dates` regularly;
-`reached_dates` explains what polls do not find.
-
 Nothing is stored per record. A subscription holds the moment up to which dates have been polled
-(`polled_until`) and when the next poll is due (`next_poll_at`). A poll (`date_polls`) finds the
-records whose date lies between, and emits an event for each; `start_run_for_date` answers it.
+(`polled_until`) and when the next poll is due (`next_poll_at`). The dispatcher calls `poll_dates`
+regularly. A poll is one transaction for one subscription: it finds the records whose date lies
+between, and emits an event for each, so that many dates of one day take turns with all other
+events. `start_run_for_date` answers the event.
 
 A poll misses two cases, which `start_runs_for_moved_date` finds in the events of changes: a date
-that was set to a moment polled already, and a date that was moved after it was reached. The id of
-a run follows from the record and the date, so that no date starts two runs.
+that was set to a moment polled already, and a date that was moved after it was reached. The id of a
+run follows from the record and the date, so that no date starts two runs.
 """
 
 from collections.abc import Sequence

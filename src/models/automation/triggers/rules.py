@@ -4,10 +4,6 @@ A change is JSON, for it waits in the database: `record` and `before` are the re
 shows it after and before the change (null for a record that was not there), `changedKeys` the keys
 of the fields whose values differ, `actor` who made the change, `gone` whether the record is in the
 trash now, and `system` whether the platform made the change by itself.
-
-A date without a time means midnight of that day in the time zone. Its offset is added in local
-time, so that 540 minutes are nine o'clock on every day of the year. A local time that the clocks
-skip is due right after the skip; one that they repeat is due the first time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -131,7 +127,12 @@ LONGEST_WINDOW = timedelta(days=400)
 
 @dataclass(frozen=True, slots=True)
 class DateWatch:
-    """The dates that a `record_date_reached` trigger waits for, in a field of this kind."""
+    """The dates that a `record_date_reached` trigger waits for, in a field of this kind.
+
+    A date without a time means midnight of that day in the time zone. Its offset is added in local
+    time, so that 540 minutes are nine o'clock on every day of the year. A local time that the
+    clocks skip is due right after the skip; one that they repeat is due the first time.
+    """
 
     field_key: str
     kind: FieldKind

@@ -1,7 +1,7 @@
 """Approvals: the people asked and reminded, and decisions by a link of a mail.
 
-A link gives what the person has now, and only as somebody the node asks: it is void once they left,
-lost the role, or decided, and once the approval, its run or its automation is over.
+The link (ADR 0087) gives what the person has now, and only as somebody the node asks. It is void
+once they left, lost the role, or decided, and once the approval, its run or its automation is over.
 """
 
 from dataclasses import dataclass

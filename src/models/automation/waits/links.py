@@ -1,8 +1,7 @@
 """URLs that resume a node without an account, and links that decide an approval.
 
-The token names the node and is signed. It is stored nowhere, and is known before the node waits.
-
-The token is signed and stored nowhere. It names the node, the person and its end; the rows say
+Both are tokens that are signed and stored nowhere. The token of a URL names the node, and is known
+before the node waits. The token of a link names the node, the person and its end; the rows say
 whether it still counts.
 """
 

@@ -1,6 +1,6 @@
 """Reading waits, and the nodes that wait for what the actor may give.
 
-Every query names the workspace (promise I6).
+Every query of these nodes names the workspace (promise I6).
 """
 
 from collections.abc import Sequence
@@ -294,7 +294,7 @@ def _pending_of(actor: Actor, mine: ColumnElement[bool]) -> Select[Any]:
 
 
 def _asks(actor: Actor) -> ColumnElement[bool]:
-    """The same as `rules.approvals.is_asked`, for a statement."""
+    """The same as `rules.is_asked`, for a statement."""
     return or_(
         _terms["assignees"].contains([str(actor.user_id)]),
         _terms["role"].astext == actor.role.value,

@@ -1,8 +1,4 @@
-"""Pure rules of waiting nodes: which responses count, and how they resolve a wait.
-
-It is taken when the node begins to wait, so that an event that meets very many of them needs no
-more than their rows.
-"""
+"""Pure rules of waiting nodes: which responses count, and how they resolve a wait."""
 
 import json
 import math
@@ -403,7 +399,11 @@ def run_reads(text: str) -> dict[str, Paths]:
 
 
 def values_read(reads: Mapping[str, Paths], variables: Mapping[str, Any]) -> JsonObject:
-    """Just the part of the variables that is read. Raises BindingError when that is too large."""
+    """Just the part of the variables that is read. Raises BindingError when that is too large.
+
+    They are taken when the node begins to wait, so that an event that meets very many waiting nodes
+    needs no more than their rows.
+    """
     found = {name: part(variables[name], paths_) for name, paths_ in reads.items()}
     if len(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")) > MAX_BYTES_READ:
         raise BindingError(

@@ -1,6 +1,6 @@
 """Pure rules of webhook calls: verification, selection, deduplication, payloads.
 
-Sources: Standard Webhooks, "Verifying webhooks"; RFC 7617 for `basic`.
+Sources of the verification: Standard Webhooks, "Verifying webhooks"; RFC 7617 for `basic`.
 """
 
 import base64

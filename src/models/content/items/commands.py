@@ -1,10 +1,10 @@
 """Creating, renaming, moving, archiving, deleting and restoring items, under the tree's lock.
 
-Adding an item takes it shared; moving, deleting and restoring take it exclusively. So nothing is
+Adding an item shares the lock; moving, deleting and restoring take it exclusively. So nothing is
 put below an item that goes to the trash meanwhile, and two moves cannot together form a cycle.
 
 An item that goes to the trash, comes back from it, or is archived or unarchived takes its target
-with it. Nouns of higher wings say here what they then do; `models.registrations` lists them.
+with it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
@@ -66,7 +66,10 @@ _HANDLERS: dict[ItemKind, PlacementHandler] = {}
 
 
 def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
-    """Call `handler` for items of a kind, in the transaction of each change; one for each kind."""
+    """Call `handler` for items of a kind, in the transaction of each change; one for each kind.
+
+    Nouns of higher wings say here what they then do; `models.registrations` lists them.
+    """
     _HANDLERS[kind] = handler
 
 

@@ -1,7 +1,4 @@
-"""Steps of every change of a surface: lock, version, references, stored blocks, notices.
-
-One statement for each kind. Nouns of higher wings register how their ids are looked up.
-"""
+"""Steps of every change of a surface: lock, version, references, stored blocks, notices."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -194,6 +191,8 @@ async def check_references(
 
     So whoever may edit a page can save it, although others have put on it what the actor does not
     see, or something has been deleted. Raises `NotFoundError` of the first noun that fails.
+
+    One statement checks each kind. Nouns of higher wings register how their ids are looked up.
     """
     named = references(list(contents)) - {Reference("block", id_) for id_ in new_blocks}
     missing: set[Reference] = set()

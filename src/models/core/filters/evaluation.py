@@ -1,8 +1,4 @@
-"""Filters evaluated on values at hand, typed ones and JSON.
-
-A value of another form than the operand is unequal to it, and comes neither before nor after it.
-Text is a date or a moment for the operators that tell time.
-"""
+"""Filters evaluated on values at hand, typed ones and JSON."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -104,6 +100,9 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
 
     Raises `InvalidValueError` for an operand of `between`, `within` or `relative` that cannot be
     read.
+
+    A value of another form than the operand is unequal to it, and comes neither before nor after
+    it. Text is a date or a moment for the operators that tell time.
     """
     match op:
         case Op.IS_EMPTY:

@@ -1,9 +1,8 @@
 """The filter language: forms of values, operators with notes, and the tree of a filter.
 
-What `field` names, and what an operator takes as `value`, depends on what is filtered: whoever
-reads a tree gives the function that reads its leaves. A filter is true or false for everything it
-is asked of: what is empty passes no positive test, so a negation is exactly the rest
-(decisions C5).
+The filter decides what `field` names, and what an operator takes as `value`: whoever reads a tree
+gives the function that reads its leaves. A filter is true or false for everything it is asked of:
+what is empty passes no positive test, so a negation is exactly the rest (decisions C5).
 """
 
 from collections.abc import Callable, Mapping

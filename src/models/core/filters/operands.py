@@ -1,8 +1,7 @@
 """Operands of operators read into conditions on a value; days, durations, named periods.
 
-A period is half-open: its first day and the day after its last. Weeks begin on Monday (ISO 8601).
-
-Five are enough: membership, a range, a piece of text, elements of a list, emptiness.
+Five conditions are enough: membership, a range, a piece of text, elements of a list, emptiness. A
+period is half-open: its first day and the day after its last. Weeks begin on Monday (ISO 8601).
 """
 
 from calendar import monthrange

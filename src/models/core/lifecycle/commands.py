@@ -1,4 +1,4 @@
-"""Guarded writes and indexes that every table of durable work shares.
+"""Guarded writes and indexes that every table of durable work shares (promises I2, I3, I5).
 
 A write is conditional on the states it may leave, so repeating one is harmless and closed work
 stays as it is. What Temporal is told of a piece of work leaves through the outbox, in the

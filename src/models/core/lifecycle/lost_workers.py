@@ -4,8 +4,9 @@ The wing of the whole platform knows of workers, and says so through `find_lost_
 `find_last_sign_with`; `models.registrations` lists them.
 
 A lost worker takes much with it, and only one piece of work is to blame. So each suspect is
-executed while no other suspect is, and counted before and after: `begin_alone`, `report`. A worker
-that somebody else ended leaves no count: `settle`. Work with too many counts is quarantined.
+executed while no other suspect is, and counted before and after: `begin_alone`, `report_alive`. A
+worker that somebody else ended leaves no count: `settle_suspects`. Work with too many counts is
+quarantined.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""Pausing, resuming, and the release of what rests, a part in each transaction.
-
-Each turn is one transaction about one pause that no other worker holds. What it releases joins the
-outbox in it, so each start is released once, whatever dies.
-"""
+"""Pausing, resuming, and the release of what rests, a part in each transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,7 +107,11 @@ _resting = resting_intent.c
 
 
 async def attend_next_pause(work: UnitOfWork) -> bool:
-    """Do the next part of one pause that is due; False when none is."""
+    """Do the next part of one pause that is due; False when none is.
+
+    Each turn is one transaction about one pause that no other worker holds. What it releases joins
+    the outbox in it, so each start is released once, whatever dies.
+    """
     due = (
         select(pause)
         .where(pause.c.due_at <= work.now)

@@ -1,10 +1,4 @@
-"""Due times of a schedule in its time zone, the schedule wanted, and its clock changes. Pure.
-
-Where the local clock is set (ADR 0128), a cron expression of fixed hours has a time once: the first
-time the clock shows it, or when the clock is set if it skips the time. An expression around the
-clock keeps its beat: its times come as often as the clock shows them, and after a change those by
-the old clock continue until the first one by the new clock.
-"""
+"""Timetables of schedules in their time zones: due times, changes of the clock, notes. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -123,8 +117,13 @@ _SECOND = timedelta(seconds=1)
 class Timetable:
     """The due times of a schedule: of a cron expression in its zone, or every so many seconds.
 
-    Both bounds are due times themselves if they match. Intervals count from `start`, else from
-    the epoch.
+    Both bounds are due times themselves if they match. Intervals count from `start`, else from the
+    epoch.
+
+    Where the local clock is set (ADR 0128), a cron expression of fixed hours has a time once: the
+    first time the clock shows it, or when the clock is set if it skips the time. An expression
+    around the clock keeps its beat: its times come as often as the clock shows them, and after a
+    change those by the old clock continue until the first one by the new clock.
     """
 
     zone: str = "UTC"

@@ -1,9 +1,10 @@
 """Copying a database: accepted, copied in steps by a job, made visible at last.
 
-The first creates the database, the following copy its records and then its links a span at a time,
-and the last makes the copy visible. Until then it has no item, so nobody finds it; a copy that
-fails is removed. It has the records that existed when it began, each as it was when its span was
-copied; one that is deleted meanwhile may be left out. The job fails when the fields change.
+Each step is one transaction. The first creates the database, the following copy its records and
+then its links a span at a time, and the last makes the copy visible. Until then it has no item, so
+nobody finds it; a copy that fails is removed. It has the records that existed when it began, each
+as it was when its span was copied; one that is deleted meanwhile may be left out. The job fails
+when the fields change.
 """
 
 from collections.abc import Sequence

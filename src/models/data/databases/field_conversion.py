@@ -1,10 +1,9 @@
 """Converting a field to another kind: preview, acceptance, staged values, steps of the job.
 
-The job converts values into a staging table (`conversion_staging`), and its last transaction
-applies them to all records together with the change of the field. Nothing is visible before, and
-a conversion that fails changes nothing.
-
-Records in the trash are converted too, because they may be restored; they are not counted.
+The job converts values into a staging table, and its last transaction applies them to all records
+together with the change of the field. Nothing is visible before, and a conversion that fails
+changes nothing. Records in the trash are converted too, because they may be restored; they are not
+counted.
 """
 
 from collections.abc import Sequence

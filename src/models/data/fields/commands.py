@@ -1,6 +1,6 @@
 """Writing databases and fields, under the lock they share with writers of records.
 
-Writers of records share it and read the schema after taking it; a change of fields takes it
+Writers of records share the lock and read the schema after taking it; a change of fields takes it
 exclusively. So no value is stored by the rules of a field that has changed. A change that takes
 longer than a second, such as that of a field's kind in many records, is not waited for.
 """

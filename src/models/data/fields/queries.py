@@ -1,8 +1,4 @@
-"""Reading databases and their fields, and checking what their settings refer to.
-
-A noun of a higher wing that fields may name registers how it is checked; `models.registrations`
-lists them.
-"""
+"""Reading databases and their fields, and checking what their settings refer to."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -289,7 +285,11 @@ _SETTINGS = {FieldKind.RELATION: "databaseId", FieldKind.BUTTON: "actionId"}
 
 
 def check_reference_with(kind: FieldKind, check: ReferenceCheck) -> None:
-    """Have what fields of a kind name checked by `check`; one for each kind."""
+    """Have what fields of a kind name checked by `check`; one for each kind.
+
+    A noun of a higher wing that fields may name registers its check so; `models.registrations`
+    lists them.
+    """
     _CHECKS[kind] = check
 
 

@@ -2,11 +2,11 @@
 
 A chain of derived fields is at most 10 levels deep and has no cycle.
 
-`record.<key>` is the value of a field, typed by its kind: text, double, bool, list, and for dates
-a timestamp (a day begins at midnight UTC). An empty value is null, an empty list `[]`, an unset
-checkbox false; null in arithmetic gives null: `record.price == null ? 0.0 : record.price`. Whole
-numbers in the text count as doubles where the formula has no meaning otherwise:
-`record.price * 2`.
+In a formula `record.<key>` is the value of a field, typed by its kind: text, double, bool, list,
+and for dates a timestamp (a day begins at midnight UTC). An empty value is null, an empty list
+`[]`, an unset checkbox false; null in arithmetic gives null: `record.price == null ? 0.0 :
+record.price`. Whole numbers in the text count as doubles where the formula has no meaning
+otherwise: `record.price * 2`.
 """
 
 import json

@@ -1,4 +1,4 @@
 """Records: rows of a database whose values are typed by its fields (interface, Record; C5).
 
-`commands.records` and `queries.records` are what the API and automations call.
+The API and automations call `commands` and `queries`.
 """

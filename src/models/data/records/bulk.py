@@ -2,12 +2,8 @@
 
 Imports and refreshes write this way. The records are typed values of writable fields, checked when
 they were read; they have no links, no contents and no template. History, the side index and
-computed values are kept as for any other write; `bulk_events` tells automations.
-
-It takes a third of what `bulk` takes for new records: they are where they stay at once, and ids are
-counted. What is said there of the records holds here too.
-
-Records in the trash are changed too, because they may be restored.
+computed values are kept as for any other write; `events.emit_written` tells automations. A change
+of a field reaches records in the trash too, because they may be restored.
 """
 
 from collections.abc import Collection, Sequence
@@ -123,7 +119,11 @@ _COPY = f"COPY {record.name} ({', '.join(COPIED_COLUMNS)}) FROM STDIN (FORMAT BI
 
 
 async def copy_records(work: UnitOfWork, lines: bytes) -> None:
-    """Take lines of `copied_record` as new records of a new database."""
+    """Take lines of `copied_record` as new records of a new database.
+
+    It takes a third of what `insert_from` takes: the records are where they stay at once, and ids
+    are counted.
+    """
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         await copy.write(HEADER + lines + TRAILER)

@@ -1,6 +1,6 @@
 """Commands on records: create, upsert, change, delete, batch; contents, timers, the trash.
 
-The API calls these, and so do the nodes of automations.
+The API calls these commands, and so do the nodes of automations.
 """
 
 from collections.abc import Sequence

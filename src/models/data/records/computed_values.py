@@ -1,8 +1,8 @@
 """Rollups, lookups and formulas kept up to date: at once, level by level, or by a job.
 
-What follows from a write is computed level by level: the records written, the records that follow
-from them through relations, the records that follow from these. Beyond `MAX_AT_ONCE` records a job
-does it.
+The levels are the records written, the records that follow from them through relations, the records
+that follow from these. They are computed in the writer's transaction. Beyond `MAX_AT_ONCE` records
+a job does it.
 """
 
 import time

@@ -1,10 +1,8 @@
 """Events and notifications of changed records, one write or many.
 
-Writers ask once whether any automation subscribes to the database. If one does, every change is
-kept as it is: what later happens to the record changes nothing of the event.
-
-A bulk write leaves its rows in the database, so what an event holds is read back: a record as it is
-now, and as it was before. Of computed values only the present ones are known.
+Events are kept in the transaction of whoever writes. Writers ask once whether any automation
+subscribes to the database. If one does, every change is kept as it is: what later happens to the
+record changes nothing of the event.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -149,6 +147,10 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
     """Keep an event for each change that the actor made in this transaction, if any is heard.
 
     Never more than `CHUNK` changes are in memory.
+
+    A bulk write leaves its rows in the database, so what an event holds is read back from the
+    history: a record as it is now, and as it was before. Of computed values only the present ones
+    are known.
     """
     if not await has_subscriber(work, actor, schema):
         return

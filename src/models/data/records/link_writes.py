@@ -1,7 +1,7 @@
 """Writing links: checked, locked, worked out with both sides, stored.
 
-A relation field of cardinality one takes a new record in place of the old one, on whichever side
-it is written: giving a task to another project takes it from the first.
+A relation field of cardinality one takes a new record in place of the old one, on whichever side it
+is written: giving a task to another project takes it from the first.
 """
 
 from collections import defaultdict

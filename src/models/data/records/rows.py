@@ -1,10 +1,8 @@
 """Statements that write the rows of records, each with the history it leaves.
 
 Half of what a new record costs would be its history, and most records of an import never change. So
-a creation stays with its record until something changes it.
-
-What they write travels as one JSON document, which PostgreSQL reads faster than arrays or COPY.
-The history is written by the statement that writes the records.
+a creation stays with its record until something changes it. What the statements write travels as
+one JSON document, which PostgreSQL reads faster than arrays or COPY.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

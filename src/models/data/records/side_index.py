@@ -2,10 +2,8 @@
 
 A field is indexed once a query of a large database would be spared records by it. Its index is
 named first; from then on writers keep the entries of what they write, while a job writes the
-entries of the records that were there.
-
-A chunk never overwrites an entry: one that is there was written by a writer since the index was
-named, and a writer knows better.
+entries of the records that were there. A chunk of the job never overwrites an entry: one that is
+there was written by a writer since the index was named, and a writer knows better.
 """
 
 from collections.abc import Collection

@@ -2,8 +2,6 @@
 
 A record alone and a batch of 500 take the same steps and the same number of statements. API calls,
 nodes of automations, forms, templates and imports all come through here.
-
-It says so through `find_prefills_with`; `models.registrations` lists it.
 """
 
 import asyncio
@@ -463,7 +461,11 @@ _FIND: list[FindPrefills] = []
 
 
 def find_prefills_with(find: FindPrefills) -> None:
-    """Ask `find` for prefills; registering it again changes nothing."""
+    """Ask `find` for prefills; registering it again changes nothing.
+
+    The noun of templates knows the prefills, and says so through this; `models.registrations` lists
+    it.
+    """
     if find not in _FIND:
         _FIND.append(find)
 

@@ -1,7 +1,8 @@
 """The one way entries change, with their timer fields; entries ended by time or absence.
 
-Completing an entry starts automations; what a timer ended notifies its user; an execution that
-waits for the time of an entry hears when that has moved.
+What follows from a change is written in its transaction. Completing an entry starts automations;
+what a timer ended notifies its user; an execution that waits for the time of an entry hears when
+that has moved.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Notifying members who see the subject, and marking notifications read or archived.
 
-It says so through `find_viewers_with`; `models.registrations` lists it.
-
 A notification is written in the transaction of what it is about. Reading and archiving are logged
 once in the log of each workspace.
 """
@@ -66,7 +64,10 @@ _FIND: list[FindViewers] = []
 
 
 def find_viewers_with(find: FindViewers) -> None:
-    """Ask `find` who sees an item; registering it again changes nothing."""
+    """Ask `find` who sees an item; registering it again changes nothing.
+
+    The wing of items knows the viewers, and says so through this; `models.registrations` lists it.
+    """
     if find not in _FIND:
         _FIND.append(find)
 

@@ -1,12 +1,8 @@
 """Appending to the log of a workspace, and reading it, only as far as it is whole.
 
 Most of the log is written by triggers of the tables it tells of: items, records, databases, runs,
-members, notifications. Here is what needs to know more than a row says.
-
-A number is given when an event is written, and seen when its transaction commits: a smaller one
-may come later. `heads` knows the number below which nothing is still to come, because writers hold
-a shared lock that names a number below their own (docs/adr/0046). The statement after it must see
-what is committed then, so both run in a unit of work for reads without a common snapshot.
+members, notifications. Appended here is what needs to know more than a row says, in the transaction
+of what is logged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -115,7 +111,13 @@ class _Head(Protocol):
 
 
 async def heads(work: Work, workspace_ids: Collection[Id]) -> Mapping[Id, int]:
-    """For each workspace the number up to which nothing can be added to its log any more."""
+    """For each workspace the number up to which nothing can be added to its log any more.
+
+    A number is given when an event is written, and seen when its transaction commits: a smaller one
+    may come later. The number below which nothing is still to come is known, because writers hold a
+    shared lock that names a number below their own (docs/adr/0046). The statement after it must see
+    what is committed then, so both run in a unit of work for reads without a common snapshot.
+    """
     rows: Sequence[_Head] = await _HEADS.rows(work, {"workspace_ids": list(workspace_ids)})
     return {row.workspace_id: row.head for row in rows}
 

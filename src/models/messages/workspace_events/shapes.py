@@ -1,7 +1,7 @@
 """The workspace log on the wire, and the `data` of each type of event (decisions C13).
 
-Triggers of the tables and commands of higher wings write it. The tests hold every event they log
-against it.
+Triggers of the tables and commands of higher wings write this data. The tests hold every event they
+log against its shape.
 """
 
 from collections.abc import Mapping

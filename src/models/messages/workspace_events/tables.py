@@ -15,7 +15,7 @@ class WorkspaceEvent(SQLModel, table=True):
     """One event, written by the transaction it tells of; triggers of the tables write most.
 
     `seq` is given by a trigger as the row is inserted, so a smaller one may be committed later:
-    `queries.heads` says up to where a log is whole (docs/adr/0046). With an `audience_user_id` only
+    `log.heads` says up to where a log is whole (docs/adr/0046). With an `audience_user_id` only
     that user sees it, with an `item_id` who sees the item. It refers to nothing by a constraint:
     every writer would pay for the look.
     """

@@ -1,10 +1,5 @@
-"""Reading experiments with the figures of their variants, some of which other nouns count.
+"""Reading experiments with the figures of their variants, some of which other nouns count."""
 
-A noun of a higher wing registers one handler for its type of target; a type without one has units
-that are counted here.
-"""
-
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +16,10 @@ from models.people.experiments.rules import (
     FiguresOf,
     TargetType,
     Variant,
+    equal_shares_probability,
+    share_out_probability,
     status_at,
+    wilson_interval,
 )
 from models.people.experiments.shapes import (
     ExperimentBody,
@@ -51,7 +49,11 @@ class ExperimentRow(Protocol):
 
 
 class TargetHandler(Protocol):
-    """The noun that owns the variants of a type, as it is asked and told."""
+    """The noun that owns the variants of a type, as it is asked and told.
+
+    A noun of a higher wing registers one for its type of target; a type without one has units that
+    are counted here.
+    """
 
     async def check(
         self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]
@@ -106,14 +108,14 @@ async def list_experiments(work: UnitOfWork, page: PageRequest) -> ExperimentLis
     newest = (experiment.c.created_at, experiment.c.id)
     shown = await page.descending(work, select(experiment), *newest, of=Experiment)
     counts = await _counts(work, shown.items)
-    bodies = await _bodies(work, shown.items, counts)
+    bodies = [_body(row, counts[row.id], work) for row in shown.items]
     return ExperimentList(experiments=bodies, cursor=shown.cursor)
 
 
 async def experiment_body(work: UnitOfWork, row: Experiment) -> ExperimentBody:
     """An experiment as the wire shows it."""
-    [body] = await _bodies(work, [row], await _counts(work, [row]))
-    return body
+    counts = await _counts(work, [row])
+    return _body(row, counts[row.id], work)
 
 
 def variants_of(row: Experiment) -> list[Variant]:
@@ -124,16 +126,6 @@ def variants_of(row: Experiment) -> list[Variant]:
 def status_of(row: Experiment, work: UnitOfWork) -> ExperimentStatus:
     """The status of an experiment now."""
     return status_at(ExperimentStatus(row.status), row.started_at, row.ends_at, work.now)
-
-
-async def _bodies(
-    work: UnitOfWork, rows: Sequence[Experiment], counts: Mapping[Id, FiguresOf]
-) -> list[ExperimentBody]:
-    def read() -> list[ExperimentBody]:
-        return [_body(row, counts[row.id], work) for row in rows]
-
-    # In a thread: the first figures import SciPy, which takes half a second.
-    return await asyncio.to_thread(read)
 
 
 def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBody:
@@ -184,7 +176,6 @@ async def _add_counted_units(
         )
 
 
-CONFIDENCE = 0.95
 BREACH = 0.01
 """A guardrail is breached when its difference is less likely than this by chance."""
 MISMATCH = 0.001
@@ -218,14 +209,9 @@ def sample_ratio(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> S
     """The test of the exposures against the splits; None before the first one."""
     active_variants = [variant for variant in variants if variant.split > 0]
     exposures = [counts.get(variant.id, Counts()).exposures for variant in active_variants]
-    total = sum(exposures)
-    if not total or len(active_variants) < 2:
+    if not any(exposures) or len(active_variants) < 2:
         return None
-    from scipy.stats import chisquare  # noqa: PLC0415  # half a second and 60 MB, for few
-
-    whole = sum(variant.split for variant in active_variants)
-    expected = [total * variant.split / whole for variant in active_variants]
-    p_value = float(chisquare(exposures, expected).pvalue)
+    p_value = share_out_probability(exposures, [variant.split for variant in active_variants])
     return SampleRatio(mismatch=p_value < MISMATCH, p_value=round(p_value, _DIGITS))
 
 
@@ -236,10 +222,8 @@ def _rate(part: int, whole: int) -> float:
 def _interval(part: int, whole: int) -> Interval | None:
     if not whole:
         return None
-    from scipy.stats import binomtest  # noqa: PLC0415  # as above
-
-    found = binomtest(part, whole).proportion_ci(CONFIDENCE, method="wilson")
-    return Interval(low=round(float(found.low), _DIGITS), high=round(float(found.high), _DIGITS))
+    low, high = wilson_interval(part, whole)
+    return Interval(low=round(low, _DIGITS), high=round(high, _DIGITS))
 
 
 def _is_worse(one: Counts, first: Counts) -> bool:
@@ -248,9 +232,5 @@ def _is_worse(one: Counts, first: Counts) -> bool:
         return False
     if one.errors / one.exposures <= first.errors / first.exposures:
         return False
-    from scipy.stats import chi2_contingency  # noqa: PLC0415  # as above
-
-    table = [[each.errors, each.exposures - each.errors] for each in (one, first)]
-    if not any(row[1] for row in table):
-        return False
-    return float(chi2_contingency(table).pvalue) < BREACH
+    shares = (one.errors, one.exposures), (first.errors, first.exposures)
+    return equal_shares_probability(*shares) < BREACH

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from statistics import NormalDist
 
 from models.core.base import Id
 from runtime.errors import Detail, ValidationError
@@ -162,3 +163,63 @@ class Counts:
 
 FiguresOf = Mapping[str, Counts]
 """Counts by the id of a variant."""
+
+
+CONFIDENCE = 0.95
+_DEVIATIONS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
+def chi_square_tail(statistic: float, degrees: int) -> float:
+    """The probability of a chi-square statistic of at least this much.
+
+    For whole degrees of freedom it is a finite sum (NIST, Handbook of Mathematical Functions,
+    8.4.7 to 8.4.12 with half the statistic).
+    """
+    half = statistic / 2
+    odd = degrees % 2
+    tail = math.erfc(math.sqrt(half)) if odd else math.exp(-half)
+    term = math.exp(-half) * (math.sqrt(half / math.pi) * 2 if odd else half)
+    for step in range(1, (degrees + 1) // 2):
+        tail += term
+        term *= half / (step + 0.5 if odd else step + 1)
+    return tail
+
+
+def share_out_probability(exposures: Sequence[int], splits: Sequence[float]) -> float:
+    """The probability that units are shared out at least as far from the splits by chance.
+
+    Pearson's chi-square test.
+    """
+    total, whole = sum(exposures), math.fsum(splits)
+    expected = [total * split / whole for split in splits]
+    pairs = zip(exposures, expected, strict=True)
+    statistic = math.fsum((seen - meant) ** 2 / meant for seen, meant in pairs)
+    return chi_square_tail(statistic, len(exposures) - 1)
+
+
+def equal_shares_probability(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """The probability that two shares, each (part, whole), differ at least as much by chance.
+
+    The chi-square test of a table of two by two, with Yates' correction.
+    """
+    parts, wholes = one[0] + other[0], one[1] + other[1]
+    if parts in {0, wholes}:
+        return 1.0
+    statistic = 0.0
+    for part, whole in (one, other):
+        for seen, marginal in ((part, parts), (whole - part, wholes - parts)):
+            expected = whole * marginal / wholes
+            apart = abs(seen - expected)
+            statistic += (apart - min(0.5, apart)) ** 2 / expected
+    return chi_square_tail(statistic, 1)
+
+
+def wilson_interval(part: int, whole: int) -> tuple[float, float]:
+    """The Wilson score interval of a share, at `CONFIDENCE`."""
+    share, square = part / whole, _DEVIATIONS**2
+    middle = share + square / (2 * whole)
+    spread = _DEVIATIONS * math.sqrt(share * (1 - share) / whole + square / (4 * whole**2))
+    scale = 1 + square / whole
+    low = 0.0 if part == 0 else (middle - spread) / scale
+    high = 1.0 if part == whole else (middle + spread) / scale
+    return low, high

@@ -1,7 +1,4 @@
-"""Reading connections: for the API, with credentials for who uses them, and their health.
-
-A connection that works has no row, so a call that succeeds writes nothing.
-"""
+"""Reading connections: for the API, with credentials for who uses them, and their health."""
 
 import json
 from collections.abc import Collection
@@ -135,7 +132,10 @@ _WORKS = PreparedStatement(
 
 
 class Failing(Protocol):
-    """A connection whose last calls failed."""
+    """A connection whose last calls failed.
+
+    A connection that works has no such row, so a call that succeeds writes nothing.
+    """
 
     failures: int
     failing_since: datetime

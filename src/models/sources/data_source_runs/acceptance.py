@@ -1,7 +1,4 @@
-"""Accepting, retrying and cancelling runs, asked for or due by a schedule.
-
-The id of a run follows from its schedule and its due time, so that no due time has two runs.
-"""
+"""Accepting, retrying and cancelling runs, asked for or due by a schedule."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -214,7 +211,11 @@ async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DueRefresh:
-    """An open run of a due time, and the request that starts it in Temporal."""
+    """An open run of a due time, and the request that starts it in Temporal.
+
+    Its id follows from its schedule and its due time, so that no due time has two runs. It runs in
+    the name of who made the data source.
+    """
 
     run_id: Id
     workspace_id: Id

@@ -1,12 +1,10 @@
 """Comparing staged rows with those before: new, changed, unchanged, gone, or changed by people.
 
-One statement for each question, so that a million rows are compared where they are. Each reads only
+Each question is one statement, so that a million rows are compared where they are. It reads only
 what the run has staged, what its source had and the records of its target.
 
 A value that is not as the source said it last was changed by people, and stays; so does a record
-that people changed when its row is gone. Rows have no keys of their own: one that changed at the
-source is known again by its title, where that names one row, else by its place, where title or
-values are what they were.
+that people changed when its row is gone.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -259,6 +257,9 @@ async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str])
 
     Gives how many records keep something that the source says otherwise now. Rows that are as they
     were follow their positions.
+
+    Rows have no keys of their own: one that changed at the source is known again by its title,
+    where that names one row, else by its place, where title or values are what they were.
     """
     await _match_titles(work, rows)
     await _match_places(work, rows)

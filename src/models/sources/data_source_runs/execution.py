@@ -1,8 +1,4 @@
-"""Carrying a run out: applying or appending its rows, or finding that nothing has changed.
-
-A source that cannot be asked sends all again; the same bytes, read in the same way, are the same
-rows.
-"""
+"""Carrying a run out: applying or appending its rows, or finding that nothing has changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -307,6 +303,9 @@ async def repeated_run(
     It read this `content`; without one, it has validators that ask the source. Only an upsert does
     nothing with rows that it has seen. Another config, `force`, a run that was reverted, and a
     target that is not as it was left need all rows again.
+
+    A source that cannot be asked what has changed sends all again; the same bytes, read in the same
+    way, are the same rows.
     """
     if run.plan["force"] or run.plan["writeMode"] != WriteMode.UPSERT:
         return None

@@ -1,7 +1,4 @@
-"""Runs as durable work: the types of their rows, their lifecycle, reopening and purge.
-
-The records they wrote stay.
-"""
+"""Runs as durable work: the types of their rows, their lifecycle, reopening and purge."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -117,6 +114,8 @@ async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int 
     """Remove runs that ended before a moment.
 
     Gives how many rows were removed, at most `limit`; to be called until it is 0.
+
+    The records that the runs wrote stay.
     """
     old = (
         select(data_source_run.c.id)

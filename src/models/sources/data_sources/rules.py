@@ -1,6 +1,7 @@
 """The config of each kind of data source, and the connections it can use. Pure.
 
-Secrets are named, never written: a connection or a secret of the workspace holds them.
+A config names secrets and never contains them: a connection or a secret of the workspace holds
+them.
 """
 
 import re

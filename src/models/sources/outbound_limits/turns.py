@@ -1,9 +1,7 @@
 """The turns of calls: asking for one, holding it, giving it back, in the line of their place.
 
-The second of two places is only entered with a moment at the first: a connection, and then a host.
-
-Whoever changes it holds the row of the place. The clock is that of the database, as the clocks of
-workers differ.
+A call has up to two places: a connection, and then a host. The second is only entered with a moment
+at the first.
 """
 
 from collections.abc import Collection, Sequence
@@ -242,7 +240,11 @@ class _Away(Protocol):
 
 @dataclass
 class Line:
-    """The line of a place whose row is held."""
+    """The line of a place whose row is held.
+
+    Whoever changes the line holds the row of the place. The clock is that of the database, as the
+    clocks of workers differ.
+    """
 
     work: UnitOfWork
     place_id: Id

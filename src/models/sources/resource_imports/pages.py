@@ -1,9 +1,4 @@
-"""Documents of providers as pages, merged with what people made of them since.
-
-Three lists are compared, of the blocks at the top: what the import wrote last, what stands there
-now, and what the document says now. Where only one side changed, that side counts; where both
-did, people's blocks stay.
-"""
+"""Documents of providers as pages, merged with what people made of them since."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -162,7 +157,12 @@ def _digested(block: JsonObject) -> list[object]:
 
 
 def merge_blocks(before: Sequence[Written], here: Sequence[str], incoming: Sequence[str]) -> Merged:
-    """The page to write; `here` are digests of what is stored, `incoming` of the document."""
+    """The page to write; `here` are digests of what is stored, `incoming` of the document.
+
+    Three lists are compared, of the blocks at the top: what the import wrote last, what stands
+    there now, and what the document says now. Where only one side changed, that side counts; where
+    both did, people's blocks stay.
+    """
     merged = Merged()
     counts = dict.fromkeys(("created", "updated", "unchanged", "removed", "kept"), 0)
     for base, ours, theirs in _chunks(before, here, incoming):

@@ -18,7 +18,7 @@ class ImportedResourceRow(SQLModel, table=True):
     What stands below an imported folder has its row as `root_id`, each resource once; the folder
     itself is its own root. `local_state` and `item_title` are what the item was like when the
     import left it: the file it places, the keys of the fields that rows fill. `blocks` are digests
-    of a page's (`block_merge.Written`). `revision` is that of what was imported, `offered_revision`
+    of a page's (`pages.Written`). `revision` is that of what was imported, `offered_revision`
     that of what the provider shows. A row that is `pending` is still to be imported by the job
     `seen_by`; `run_id` is the run that brings in a table's rows. The first sheet of a workbook has
     the row of the workbook, each other one a row with its `sheet_name`.

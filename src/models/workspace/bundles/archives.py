@@ -1,8 +1,4 @@
-"""Reading archives of which nothing is believed, zip or tar with Zstandard, and writing zip.
-
-Only what a bundle needs is understood: regular files, directories, and the long names of POSIX and
-GNU. A link, a device or a sparse file is refused.
-"""
+"""Reading archives of which nothing is believed, zip or tar with Zstandard, and writing zip."""
 
 import asyncio
 import hashlib
@@ -181,7 +177,11 @@ _FILE, _DIRECTORY, _LONG_NAME, _EXTENDED = {b"0", b"\0"}, b"5", b"L", b"x"
 
 
 def tar_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
-    """The files of a `tar.zst` archive of so many bytes. Raises `BundleError`."""
+    """The files of a `tar.zst` archive of so many bytes. Raises `BundleError`.
+
+    Only what a bundle needs is understood: regular files, directories, and the long names of POSIX
+    and GNU. A link, a device or a sparse file is refused.
+    """
     unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     reader = _Reader(unpacker.stream_reader(file, read_across_frames=True), Allowance(size))
     known: set[str] = set()

@@ -1,7 +1,7 @@
 """The kinds of rows that bundles have, in the order they are applied, and the tables left out.
 
-A row stands behind those it needs. A noun with rows of a workspace adds its kinds here, or its
-table to `LEFT_OUT`.
+The rows of a kind stand behind those they need. A noun with rows of a workspace adds its kinds
+here, or its table to `LEFT_OUT`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Kinds of operations, references between them, and the states of a change set. Pure.
 
-Anywhere in an input, the object `{"ref": "tasks"}` stands for the id of what the operation with
-that `ref` makes; `{"ref": "tasks.views.board"}` for the id of one of its parts.
+Anywhere in the input of an operation, the object `{"ref": "tasks"}` stands for the id of what the
+operation with that `ref` makes; `{"ref": "tasks.views.board"}` for the id of one of its parts.
 """
 
 import re

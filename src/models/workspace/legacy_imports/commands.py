@@ -1,6 +1,6 @@
 """Decisions of administrators about a run, under the lock of its row, from creation to rollback.
 
-The row is the decision; the execution is told of it afterwards.
+The row holds the decision; the execution is told of it afterwards (decisions C14, D5).
 """
 
 from collections.abc import Collection, Sequence

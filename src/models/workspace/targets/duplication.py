@@ -1,8 +1,4 @@
-"""Copying an item with what is below it, and what stands behind each, kind by kind.
-
-The commands that create a kind check what the actor may do. A copy that could run by itself is
-disabled.
-"""
+"""Copying an item with what is below it, and what stands behind each, kind by kind."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +160,9 @@ def _pairs(made: Mapping[Id, Id]) -> FromClause:
 
 
 Copier = Callable[[CopyRequest], Awaitable[Id]]
-"""Makes the copy; gives the id of the new item."""
+"""Makes the copy; gives the id of the new item. The commands that create a kind check what the
+actor may do. A copy that could run by itself is disabled.
+"""
 
 
 async def _folder(request: CopyRequest) -> Id:

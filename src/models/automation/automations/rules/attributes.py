@@ -1,7 +1,8 @@
 """Attributes of runs, and the expressions that are evaluated before a run begins.
 
-A caller names them in plain text. Triggers and nodes give them as bindings, whose values become
-texts when the run is accepted, or when the node has run.
+Attributes are short texts under which people find a run, such as an order number. A caller names
+them in plain text. Triggers and nodes give them as bindings, whose values become texts when the run
+is accepted, or when the node has run.
 """
 
 from collections.abc import Iterator, Mapping

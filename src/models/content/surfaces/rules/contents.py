@@ -1,4 +1,4 @@
-"""Contents of blocks by kind, from URLs and rich text up; where each stands; ids they name.
+"""Contents of blocks by kind, down to URLs and rich text; the places of blocks, and their ids.
 
 An id in a content is always under the key that says what it names (`fileId`, `recordId`, …): that
 is how `references` finds it.

@@ -1,12 +1,4 @@
-"""Checks of an expression's tree: constant parts that fail, types that are too large.
-
-Such a part is refused wherever it is, in a branch too: each time it is evaluated, it fails. Only
-the largest part counts, so that `false ? duration("1mo") : duration("1h")` is accepted. A branch
-may divide by zero: CEL has no other way to end with an error, as in `ok ? 1 : 1 / 0`.
-
-A macro over a map whose keys and values are its element doubles the type with every call, and the
-check takes time and memory with it. Read from a tree that is parsed and not checked yet.
-"""
+"""Checks of an expression's tree: constant parts that fail, types that are too large."""
 
 import json
 import math
@@ -48,7 +40,13 @@ _PROBES = (
 
 
 def constant_problem(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
-    """The reason for an expression to have no value ever, as far as its constants tell."""
+    """The reason for an expression to have no value ever, as far as its constants tell.
+
+    A part that fails is refused wherever it is, in a branch too: each time it is evaluated, it
+    fails. Only the largest constant part counts, so that `false ? duration("1mo") : duration("1h")`
+    is accepted. A branch may divide by zero: CEL has no other way to end with an error, as in `ok ?
+    1 : 1 / 0`.
+    """
     outcome = None
     if kind_of(node) in _EVALUATED and _is_constant(node, frozenset()):
         outcome = of_part(node)
@@ -152,7 +150,11 @@ LARGEST = 500
 
 
 def largest_type(root: Message) -> int:
-    """The parts of the largest type in a tree at most, or some number above `LARGEST`."""
+    """The parts of the largest type in a tree at most, or some number above `LARGEST`.
+
+    A macro over a map whose keys and values are its element doubles the type with every call, and
+    the type check takes time and memory with it. The tree is parsed and not checked yet.
+    """
     return _TypesReading().largest(root)
 
 

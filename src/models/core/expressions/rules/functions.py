@@ -1,7 +1,7 @@
-"""The functions of expressions: CEL's own, its extensions for strings, math and optionals, and
-`coalesce`.
+"""Functions of expressions: CEL's own, its extensions and `coalesce`, each with an example.
 
-Sources: the CEL language definition, and the extensions of cel-go. A test evaluates every example.
+The extensions are those for strings, math and optionals. Sources: the CEL language definition, and
+the extensions of cel-go. A test evaluates every example.
 """
 
 from typing import Any, NamedTuple

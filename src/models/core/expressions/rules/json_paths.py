@@ -1,6 +1,6 @@
 """JSONPath (RFC 9535) as jsonpath-ng reads it, evaluated under a budget, which the library lacks.
 
-It also wraps each value it comes across, which took many seconds for a megabyte of data.
+The library also wraps each value it comes across, which took many seconds for a megabyte of data.
 """
 
 from collections.abc import Callable, Iterable, Iterator

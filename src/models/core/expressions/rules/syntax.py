@@ -1,17 +1,6 @@
-"""Syntax trees of CEL texts: reading, walking, and rewriting them for nulls and decimals.
+"""Syntax trees of CEL texts (cel/expr/syntax.proto): reading, walking and rewriting them.
 
-Macros such as `map` are spelled out in it as comprehensions.
-
-Comparing with null by order (`<`, `<=`, `>`, `>=`) is false, as it is in filters. A field that a
-record holds no value of reads as null: `trigger.record.data.price`. CEL calls both an error, so a
-tree that has failed is evaluated once more with these readings written out in CEL's own functions.
-
-CEL computes in binary doubles. People write decimals, and so does JSON. So each sum, difference,
-product and quotient of two doubles is the one of the decimals they are written as, where that has
-at most 15 digits, as many as every double keeps. Any other is the double that CEL gives: a third
-of 1.0, three times, is 1.0.
-
-`double(…)` of a whole number that no double holds is an error: it would be another number.
+Macros such as `map` are spelled out in a tree as comprehensions.
 """
 
 import math
@@ -227,7 +216,13 @@ _UNUSED_IDS_OF_NULLS = 1_000_000
 
 
 def with_nulls(serialized: bytes) -> bytes | None:
-    """The serialized tree with null read like this; None where that changes nothing."""
+    """The serialized tree with null read like this; None where that changes nothing.
+
+    Comparing with null by order (`<`, `<=`, `>`, `>=`) is false, as it is in filters. A field that
+    a record holds no value of reads as null: `trigger.record.data.price`. CEL calls both an error,
+    so a tree that has failed is evaluated once more with these readings written out in CEL's own
+    functions.
+    """
     tree = read_tree(serialized)
     writer = _NullsWriter(_UNUSED_IDS_OF_NULLS)
     writer.rewrite(tree.root)
@@ -364,7 +359,15 @@ def exact(value: int | str) -> int | str:
 
 
 def with_decimals(serialized: bytes) -> bytes | None:
-    """The serialized tree with its arithmetic in decimals; None where it has none."""
+    """The serialized tree with its arithmetic in decimals; None where it has none.
+
+    CEL computes in binary doubles. People write decimals, and so does JSON. So each sum,
+    difference, product and quotient of two doubles is the one of the decimals they are written as,
+    where that has at most 15 digits, as many as every double keeps: 0.1 + 0.2 is 0.3. Any other is
+    the double that CEL gives: a third of 1.0, three times, is 1.0.
+
+    `double(…)` of a whole number that no double holds is an error: it would be another number.
+    """
     tree = read_tree(serialized)
     writer = _DecimalsWriter(_UNUSED_IDS)
     writer.rewrite(tree.root)

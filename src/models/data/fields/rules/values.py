@@ -1,8 +1,5 @@
 """Values of each field kind: how they are checked, compared and defaulted. Pure.
 
-Beyond its entry here, `settings` has what the settings of a kind may be, and `value_conversion`
-what its values become in another kind.
-
 A check takes the field and a JSON value, returns the stored form and raises `InvalidValueError`
 with the sentence that follows the value's path. Nothing is coerced: a number in quotes is text.
 """
@@ -56,6 +53,9 @@ class KindRule:
 
     `form` is that of a field without settings; ask `value_form(spec)` for a field's own. `plain`
     tells of many texts at once that `check` gives each as it is.
+
+    Beyond this entry of a kind, `settings` has what its settings may be, and `value_conversion`
+    what its values become in another kind.
     """
 
     form: ValueForm

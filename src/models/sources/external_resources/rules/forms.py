@@ -1,6 +1,8 @@
 """Forms of providers in the terms of our databases: described by Google Forms, or as JSON. Pure.
 
-{"title": "Feedback", "description": "…", "questions": [
+Providers without a description of a form have our own, as JSON (docs/integrations.md):
+
+    {"title": "Feedback", "description": "…", "questions": [
         {"label": "Your name", "kind": "text", "required": true, "help": "…"},
         {"label": "Topics", "kind": "multi_select", "options": ["Food", "Service"]}]}
 

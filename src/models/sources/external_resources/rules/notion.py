@@ -1,8 +1,4 @@
-"""Notion's blocks as Markdown, and the properties of its rows as texts of cells. Pure.
-
-A block is one of the Notion API, with its children under `children`. What Markdown has no form for
-is left out, or stands as its text.
-"""
+"""Notion's blocks as Markdown, and the properties of its rows as texts of cells. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +14,11 @@ _ITEMS = frozenset({"bulleted_list_item", "numbered_list_item", "to_do", "toggle
 
 
 def notion_markdown(blocks: Sequence[JsonObject]) -> str:
-    """The Markdown of blocks, ending with a line break."""
+    """The Markdown of blocks, ending with a line break.
+
+    A block is one of the Notion API, with its children under `children`. What Markdown (CommonMark
+    with tables and task lists of GitHub) has no form for is left out, or stands as its text.
+    """
     return "\n".join(_lines(blocks)).strip("\n") + "\n"
 
 

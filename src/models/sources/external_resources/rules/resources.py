@@ -1,8 +1,4 @@
-"""Resources of a provider, and their names and identifiers made fit to be shown and kept. Pure.
-
-A name may hold anything: path separators, control characters, and characters that turn the
-direction of the text around them (Unicode UAX 9), by which `gpj.exe` reads as `exe.jpg`.
-"""
+"""Resources of a provider, and their names and identifiers made fit to be shown and kept. Pure."""
 
 import unicodedata
 from enum import StrEnum
@@ -25,7 +21,12 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 def shown_name(name: str) -> str:
-    """A name without what is not seen, at most 200 characters; never empty."""
+    """A name without what is not seen, at most 200 characters; never empty.
+
+    What a provider gives may hold anything: path separators, control characters, and characters
+    that turn the direction of the text around them (Unicode UAX 9), by which `gpj.exe` reads as
+    `exe.jpg`.
+    """
     kept = "".join(" " if char in "\t\r\n" else char for char in name if _is_shown(char))
     return " ".join(kept.split())[:MAX_NAME].strip() or UNTITLED
 

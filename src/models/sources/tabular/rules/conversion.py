@@ -1,8 +1,4 @@
-"""From foreign rows to values of records: cell by cell, column by column, as lines of COPY. Pure.
-
-A table has few kinds of cells in a column. What holds for each of them is found out by a few calls
-for the column, in place of some for each cell.
-"""
+"""Foreign rows made values of records: by cells, by columns, and as lines of COPY. Pure."""
 
 import hashlib
 import re
@@ -236,7 +232,11 @@ _NUMBER_TEXT = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 def column_converter(
     spec: FieldSpec, conventions: Conventions, convert: Convert
 ) -> Callable[[Sequence[Cell]], Column]:
-    """The conversion of columns to values of a field, as `convert` gives them cell by cell."""
+    """The conversion of columns to values of a field, as `convert` gives them cell by cell.
+
+    A table has few kinds of cells in a column. What holds for each of them is found out by a few
+    calls for the column, in place of some for each cell.
+    """
     at_once = _at_once(spec, conventions)
 
     def converted(cells: Sequence[Cell]) -> Column:

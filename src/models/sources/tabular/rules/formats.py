@@ -1,8 +1,5 @@
 """Texts of cells as numbers, days, moments, yes and no, by the conventions of a table. Pure.
 
-Months by names or numbers, times by twelve and by twenty-four hours; zones as Notion, Airtable,
-Outlook, e-mail and JavaScript write them. With a zone that is not known a time is no moment.
-
 Nothing is guessed: `1/2/2026` is a day only where the order of days and months is declared, or
 where other cells leave one order alone.
 """
@@ -202,6 +199,10 @@ def read_written(text: str, order: Order) -> Written | None:
     """The day or moment that a text is; None for another text.
 
     Raises InvalidValueError for a day that no calendar has.
+
+    Months may be names or numbers, times go by twelve or by twenty-four hours, and zones are read
+    as Notion, Airtable, Outlook, e-mail and JavaScript write them. With a zone that is not known a
+    time is no moment.
     """
     match = _WRITTEN.fullmatch(text)
     if match is None:

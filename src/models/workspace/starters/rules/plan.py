@@ -1,7 +1,4 @@
-"""Plans made well-formed, with their fields, views and records, whoever wrote them. Pure.
-
-To do it twice changes nothing more.
-"""
+"""Plans made well-formed, with their fields, views and records, whoever wrote them. Pure."""
 
 import math
 import re
@@ -46,7 +43,10 @@ _HOLDERS = frozenset({NodeType.FOLDER, NodeType.PAGE})
 
 
 def normalized(plan: object) -> StarterPlan:
-    """The plan as it would be built. Raises `ValidationError` when nothing is left to build."""
+    """The plan as it would be built. Raises `ValidationError` when nothing is left to build.
+
+    To normalize a plan twice changes nothing more.
+    """
     content = plan if isinstance(plan, dict) else {}
     nodes = _nodes(content.get("nodes"))
     nodes = _with_forms(nodes)

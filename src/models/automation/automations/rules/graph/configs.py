@@ -1,4 +1,4 @@
-"""The parameters of each node kind: config overlaid with input, bindings resolved.
+"""The parameters of each node kind: config overlaid with input, bindings resolved (C6, C8).
 
 At run time these models check the resolved values; the compiler checks what is static with them.
 """

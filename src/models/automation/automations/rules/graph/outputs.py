@@ -1,7 +1,4 @@
-"""The output of each node kind, and warnings about keys read of it that it never has.
-
-They refuse nothing: a binding of such a key gives null, and a graph may have lived with that.
-"""
+"""The output of each node kind, and warnings about keys read of it that it never has."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -165,7 +162,11 @@ def readable_keys(kind: NodeKind, parameters: JsonObject) -> frozenset[str] | No
 
 
 def output_key_warnings(graph: Graph) -> Iterator[Problem]:
-    """The reads of keys that no output of the other node has, each with those there are."""
+    """The reads of keys that no output of the other node has, each with those there are.
+
+    The warnings refuse nothing: a binding of such a key gives null, and a graph may have lived with
+    that.
+    """
     keys = {node.id: _keys(node) for node in graph.nodes}
     for node in graph.nodes:
         for other, key in sorted(set(_reads(node))):

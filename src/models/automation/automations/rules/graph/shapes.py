@@ -1,7 +1,7 @@
 """The graph of an automation on the wire: nodes, edges, bindings, and the types of configs.
 
-These models check shape: types, sizes, bounds, known keys. What a graph means (kinds, targets,
-cycles, expressions) is the compiler's, because a draft may be saved while that is still wrong.
+These models check shape: types, sizes, bounds, known keys. The compiler checks what a graph means
+(kinds, targets, cycles, expressions), because a draft may be saved while that is still wrong.
 """
 
 import json

@@ -1,11 +1,10 @@
 """Filters of nodes, over paths into variables, and of triggers, as CEL text or a tree.
 
-Days begin in the time zone of the leaf, by default UTC.
-
-Both speak of the parts of the payload by their names: `record`, `before`, `changedKeys`, `actor`,
-or of all of it as `trigger`. A leaf of a filter tree names a field of the record by its key, and
-then means what it means in a query; or it is a path into the parts of the payload, or into the
-value of a field, and is judged by the JSON value it finds.
+The filter of a trigger is asked of a payload. Both of its forms speak of the parts of the payload
+by their names: `record`, `before`, `changedKeys`, `actor`, or of all of it as `trigger`. A leaf of
+a filter tree names a field of the record by its key, and then means what it means in a query. Or it
+is a path into the parts of the payload, or into the value of a field, and is judged by the JSON
+value it finds.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -42,7 +41,10 @@ from models.data.records.rules.query.filters import FieldLeaves, Leaf, has_form,
 
 @dataclass(frozen=True, slots=True)
 class PathLeaf:
-    """An operator over the JSON value at a path."""
+    """An operator over the JSON value at a path.
+
+    Days begin in the time zone of the leaf, by default UTC.
+    """
 
     path: Path
     op: Op

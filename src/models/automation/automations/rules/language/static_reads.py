@@ -1,8 +1,4 @@
-"""The values of a run that a config reads, found in the config alone.
-
-Only what is certain is told. A text that asks whether a key is there, or falls back where it is
-not, is left alone, and so is a name that a macro may give to something else.
-"""
+"""The values of a run that a config reads, found in the config alone."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -193,7 +189,11 @@ _OPTIONAL = {(".", "?"), ("[", "?")}
 
 
 def never_there(text: str, variables: Collection[str], fields: Collection[str]) -> Iterator[str]:
-    """A message for each key that a filter selects and no record has."""
+    """A message for each key that a filter selects and no record has.
+
+    Only what is certain is told. A text that asks whether a key is there, or falls back where it is
+    not, is left alone, and so is a name that a macro may give to something else.
+    """
     read = [token.text for token in tokens(text)]
     if _asks(read):
         return

@@ -1,11 +1,7 @@
-"""The compiled plan of a version: all that a workflow knows of a graph; standard library only.
+"""The compiled plan of a version: all that a workflow knows of a graph (design 3.3).
 
 A plan enters Temporal history, so it carries ids, kinds, labels, edges and timing, never a config
-or a value of a user's data. Standard library only.
-
-Standard library only.
-
-Standard library only; every result is ordered, so that equal graphs give equal orders.
+or a value of a user's data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

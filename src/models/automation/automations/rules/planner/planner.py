@@ -1,16 +1,9 @@
-"""The next nodes of a run: a pure machine, state x event -> commands.
+"""The next nodes of a run: a pure machine, state x event -> commands (decisions C8).
 
-Standard library only.
-
-Standard library only; every sequence is sorted, so that equal plans give equal orders.
-
-Dead-path elimination: a node runs once per scope when all its incoming edges are resolved and at
-least one was taken; when none was, it is skipped. The workflow carries the commands out and feeds
-the endings back. No clock, no randomness, no set is iterated: equal events give equal commands.
-Standard library only.
-
-The workflow holds a plan state, and so does the worker that executes a batch of quick nodes. Fed
-the same events in the same order, the two are equal. Standard library only.
+The workflow carries the commands out and feeds the endings back. A node runs once per scope when
+all its incoming edges are resolved and at least one was taken; when none was, it is skipped
+(dead-path elimination). No set is iterated, and every sequence is sorted, so that equal plans and
+equal events give equal commands.
 """
 
 from collections import deque
@@ -430,6 +423,9 @@ class PlanState:
 
     Nodes that were skipped are kept for the root alone. In an iteration they are the nodes of the
     body that have no row once it has ended, so that memory does not grow with iterations.
+
+    The workflow holds one, and so does the worker that executes a batch of quick nodes. Fed the
+    same events in the same order, the two are equal.
     """
 
     __slots__ = ("_planner", "applied", "asking", "ending", "skipped")

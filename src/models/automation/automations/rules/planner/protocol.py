@@ -1,7 +1,4 @@
-"""The messages between the planner and the workflow, and the scopes that a node sees.
-
-Standard library only.
-"""
+"""The messages between the planner and the workflow, and the scopes that a node sees."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Reading trigger configs and checking them, and payloads against an input schema.
-
-Nothing is fetched for a `$ref`, and patterns run on an engine without backtracking.
-"""
+"""Reading trigger configs and checking them, and payloads against an input schema."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -160,7 +157,10 @@ def schema_problem(schema: JsonObject) -> str | None:
 
 
 def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
-    """Raises ValidationError at `triggerPayload.…` when the trigger's schema refuses it."""
+    """Raises ValidationError at `triggerPayload.…` when the trigger's schema refuses it.
+
+    Nothing is fetched for a `$ref`, and patterns run on an engine without backtracking.
+    """
     schema = trigger_config.get("inputSchema")
     if schema is None:
         return

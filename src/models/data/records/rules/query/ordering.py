@@ -1,12 +1,12 @@
 """The order of a list with its keyset, and the entries of the side index that serve it.
 
-An entry is written, built and looked up by the expressions here alone. Text is kept as far as its
-first characters, so a lookup may find too much and never too little: what an entry does not answer
-exactly is asked of the record.
+An entry of the index is written, built and looked up by the expressions here alone. Text is kept as
+far as its first characters, so a lookup may find too much and never too little: what an entry does
+not answer exactly is asked of the record.
 
-Keyset paging: the sort values and the id of the last record shown, compared column by column,
-with empty values in their place. Every order ends with the id, in the direction of the last sort,
-so it is total, and an index that is read forwards or backwards serves it.
+Keyset paging compares the sort values and the id of the last record shown column by column, with
+empty values in their place. Every order ends with the id, in the direction of the last sort, so it
+is total, and an index that is read forwards or backwards serves it.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """Routes of a query to its records, and the statements of its groups and figures.
 
-Whichever way a record is reached, what the side index has not answered exactly is asked of the
-record itself. Which way is short is for counts to say.
+There are three routes: through all records, among few, or along an index. Counts say which one is
+short. Whichever way a record is reached, what the side index has not answered exactly is asked of
+the record itself.
 """
 
 from collections.abc import Iterator, Sequence
