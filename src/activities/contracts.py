@@ -1,4 +1,7 @@
-"""The messages between workflows and activities: ids and small values only (promise I8)."""
+"""The messages between workflows and activities: ids and small values only.
+
+See architecture.md#no-user-data.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -151,7 +154,10 @@ class QuickNodesReply:
 
 
 WAITS_FOR_SLOT = "waits_for_slot"
-"""The end of a batch that did not begin: the run begins when it is admitted (decisions C7)."""
+"""The end of a batch that did not begin: the run begins when it is admitted.
+
+See interface.md#concurrency.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,10 @@ class RunBegun:
 
 @dataclass(frozen=True, slots=True)
 class ParkCall:
-    """Begin a wait. `now` is the workflow's time in seconds since the epoch (decisions C11)."""
+    """Begin a wait. `now` is the workflow's time in seconds since the epoch.
+
+    See interface.md#expressions.
+    """
 
     node: NodeCall
     now: float

@@ -155,7 +155,8 @@ class _Final(ActivityInboundInterceptor):
                 raise
             cause = _cause(error)
             code = (cause and cause.sqlstate) or type(cause or error).__name__
-            # The code alone: the text of the database may quote the values (promise I8).
+            # The code alone: the text of the database may quote the values
+            # (architecture.md#no-user-data).
             raise ApplicationError(
                 f"The database refuses what is asked of it ({code}).",
                 type="database_refused",
@@ -167,7 +168,7 @@ class _Final(ActivityInboundInterceptor):
             attempt = activity.info().attempt
             if not is_final(error, attempt):
                 raise
-            # Its text stays in the log, for it may quote anything (promise I8).
+            # Its text stays in the log, for it may quote anything (architecture.md#no-user-data).
             log.exception("an activity is not done again", attempt=attempt)
             raise ApplicationError(
                 message_of_failure(error), type=type(error).__name__, non_retryable=True

@@ -1,4 +1,4 @@
-"""Schedules in Temporal: made as our rows say, and the one run of each due time (decisions D2)."""
+"""Schedules in Temporal: made as our rows say, and the one run of each due time (ADR 0016)."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

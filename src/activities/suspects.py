@@ -1,4 +1,4 @@
-"""Work that ends its workers goes on in quarantine, and fails when it ends that too (promise I7).
+"""Work that ends its workers goes on in quarantine, and fails when it ends that too (ADR 0035).
 
 Every activity of every family passes here. Nothing is done for work that is not suspected.
 """

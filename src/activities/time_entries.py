@@ -1,4 +1,4 @@
-"""The time of a time entry, looked at under the lock of its row (decisions C12)."""
+"""The time of a time entry, looked at under the lock of its row."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -11,7 +11,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
 SECONDS = 15
-"""The time a receiver has to answer (decisions C16)."""
+"""The time a receiver has to answer (interface.md#webhook-endpoints)."""
 MAX_ANSWER_BYTES = 64 * 1024
 """The rest of a longer answer is not read: an answer is kept where the call fails, if at all."""
 

@@ -20,6 +20,7 @@ from runtime.processes.exit_codes import PREDECESSOR
 from runtime.temporal.families import Queue
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
 
 
@@ -194,18 +195,7 @@ def listening_at(settings: Settings, address: str) -> Settings:
 
 def _serve(app: "FastAPI", host: str, port: int) -> None:
     """Answer requests until a signal; what is under way then is still answered."""
-    import uvicorn
-
-    from api.server import (
-        MOST_RECEIVED,
-        PING_SECONDS,
-        BoundedConnection,
-        BoundedSocket,
-        ConnectionLimits,
-        Server,
-    )
-
-    settings = app.state.services.settings
+    from api.server import Server
 
     def close_streams() -> None:
         # A database that does not answer holds up whoever waits for it.
@@ -215,33 +205,45 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
         app.state.services.hub.closing = True
         app.state.services.awaited.close()
 
-    limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
-    server = Server(
-        uvicorn.Config(
-            app,
-            host=host,
-            port=port,
-            http=partial(BoundedConnection, limits),  # type: ignore[arg-type]  # makes the protocol
-            ws=partial(BoundedSocket, limits.leave),  # type: ignore[arg-type]  # makes the protocol
-            ws_max_size=MOST_RECEIVED,
-            ws_ping_interval=PING_SECONDS,
-            ws_ping_timeout=PING_SECONDS,
-            ws_per_message_deflate=False,
-            # The platform writes its own request log.
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            # No answer depends on what a request says of its host, scheme or sender.
-            proxy_headers=False,
-            timeout_graceful_shutdown=ANSWER_SECONDS,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        ),
-        close_streams,
-    )
+    server = Server(_server_config(app, host, port), close_streams)
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
         raise typer.Exit(3)
+
+
+def _server_config(app: "FastAPI", host: str, port: int) -> "uvicorn.Config":
+    import uvicorn
+
+    from api.server import (
+        MOST_RECEIVED,
+        PING_SECONDS,
+        BoundedConnection,
+        BoundedSocket,
+        ConnectionLimits,
+    )
+
+    settings = app.state.services.settings
+    limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=partial(BoundedConnection, limits),  # type: ignore[arg-type]  # makes the protocol
+        ws=partial(BoundedSocket, limits.leave),  # type: ignore[arg-type]  # makes the protocol
+        ws_max_size=MOST_RECEIVED,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        ws_per_message_deflate=False,
+        # The platform writes its own request log.
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        # No answer depends on what a request says of its host, scheme or sender.
+        proxy_headers=False,
+        timeout_graceful_shutdown=ANSWER_SECONDS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+    )
 
 
 def worker(

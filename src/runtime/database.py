@@ -444,7 +444,7 @@ def _engine(url: str, pool_size: int, options: Mapping[str, Any]) -> AsyncEngine
         pool_size=pool_size,
         max_overflow=_OVERFLOW,
         pool_timeout=PATIENCE,
-        # Errors reach logs and histories, which hold no user data (promise I8).
+        # Errors reach logs and histories, which hold no user data (architecture.md#no-user-data).
         hide_parameters=True,
         connect_args=dict(options),
     )

@@ -1,6 +1,8 @@
-"""The errors that the interface answers with (decisions C2), each with its status and code.
+"""The errors that the interface answers with, each with its status and code.
 
 A rule that needs a more specific error subclasses one of these beside the rule.
+
+See interface.md#error-codes.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Workflows of a legacy import: check, review, each workspace, verify, take back (D5)."""
+"""Workflows of a legacy import: check, review, each workspace, verify, take back (ADR 0043)."""
 
 import asyncio
 

@@ -98,7 +98,7 @@ def has_long_history() -> bool:
 def node_retry(retry: PlanRetry | None, tried: int = 0) -> RetryPolicy:
     """A node's `retry`, 1:1, less its attempts so far; one without it has a single attempt.
 
-    See decisions C8 and D2.
+    See interface.md#retries.
     """
     if retry is None:
         return RetryPolicy(maximum_attempts=1)

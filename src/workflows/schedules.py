@@ -65,7 +65,10 @@ Sweep = MethodAsyncNoParam[Any, dict[str, int]]
 
 @workflow.defn(name="Maintenance")
 class Maintenance:
-    """One sweep of the reconcilers (promise I7) and of the totals; gives the counts of each."""
+    """One sweep of the reconcilers and of the totals; gives the counts of each.
+
+    See architecture.md#reconciliation.
+    """
 
     @workflow.run
     async def run(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The workflow that ends a countdown or a pomodoro when its time is up (decisions D2)."""
+"""The workflow that ends a countdown or a pomodoro when its time is up (ADR 0041)."""
 
 import asyncio
 from datetime import timedelta

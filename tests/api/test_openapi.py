@@ -206,7 +206,7 @@ class Callers:
 
 @pytest.mark.long
 async def test_strangers_are_kept_out(client: Client, space: Space, foreign: Space) -> None:
-    """The isolation matrix, as far as it needs no request body (reliability D0)."""
+    """The isolation matrix, as far as it needs no request body."""
     user_id, removed = await space.member(Role.OWNER)
     await space.remove(user_id)
     stranger = client.with_token(foreign.token)

@@ -27,7 +27,7 @@ from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=30)
 
-SOON = "from api import standstill; standstill.SECONDS = 6"
+SOON = "from api import server; server.STANDSTILL_SECONDS = 6"
 STALLED = 10
 """More than the server has connections to its database."""
 FEEDS, OF_ONE_USER, AT_ONCE = 1_000, 200, 20

@@ -1,4 +1,4 @@
-"""Cancel against completion, many times at random instants (promise I5; reliability G6 to G8)."""
+"""Cancel against completion, many times at random instants (architecture.md#cancel-wins)."""
 
 import asyncio
 import logging

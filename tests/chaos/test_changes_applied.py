@@ -1,4 +1,4 @@
-"""A worker that dies while it applies a change set: every operation happens once (I2, I4)."""
+"""A worker that dies while it applies a change set: every operation happens once."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A worker that dies in the middle of a line: the next one goes on where it was (I2)."""
+"""A worker that dies in the middle of a line: the next one goes on where it was."""
 
 import pytest
 from sqlalchemy import select

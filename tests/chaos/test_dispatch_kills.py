@@ -1,4 +1,4 @@
-"""Dispatchers that die at the worst moments: every change is answered once (I2)."""
+"""Dispatchers that die at the worst moments: every change is answered once."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""A worker that is asked to stop ends what it has begun (reliability G26)."""
+"""A worker that is asked to stop ends what it has begun."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Workers that die at the worst moments: all accepted runs end, with every effect once (I2)."""
+"""Workers that die at the worst moments: all accepted runs end, with every effect once."""
 
 import asyncio
 import signal

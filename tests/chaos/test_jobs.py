@@ -1,4 +1,4 @@
-"""Jobs: whole or taken back, whatever happens to their chunks and executions (G12, I2, I7)."""
+"""Jobs: whole or taken back, whatever happens to their chunks and executions."""
 
 import asyncio
 from collections.abc import AsyncIterator

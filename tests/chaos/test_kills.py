@@ -1,4 +1,4 @@
-"""kill -9 of each process of `workspace up` with work in flight (promises I2, I4, G13 and G14)."""
+"""kill -9 of each process of `workspace up` with work in flight."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Workers and PostgreSQL that die in every stage of a legacy import; rows come in once (G25)."""
+"""Workers and PostgreSQL that die in every stage of a legacy import; rows come in once."""
 
 import signal
 import tempfile

@@ -23,7 +23,8 @@ import gc, sys, threading, time, warnings
 
 def provoke():
     import asyncio, logging, subprocess
-    from runtime import bounded_processes, process_output
+    from runtime.observability import process_output
+    from runtime.processes import bounded_processes
 
     print("printed\\nin two lines", flush=True)
     warnings.warn("a warning", UserWarning)
@@ -55,7 +56,7 @@ def provoke():
 
 import os
 import signal
-from runtime import process_output
+from runtime.observability import process_output
 taking = process_output.take_over
 def take_over():
     taking()
@@ -145,7 +146,7 @@ async def test_every_line_is_json_whoever_writes_it(start: Start, command: str) 
 @pytest.mark.parametrize(
     ("prepared", "variables", "words"),
     [
-        ("import cli.{0} as c\nc.load_settings = lambda: 1 / 0", {}, "division by zero"),
+        ("import cli.processes as c\nc.load_settings = lambda: 1 / 0", {}, "division by zero"),
         ("", {"WORKSPACE_SECRET_KEY": "short"}, "WORKSPACE_SECRET_KEY"),
         ("", {"WORKSPACE_LOG_LEVEL": "loud"}, "WORKSPACE_LOG_LEVEL"),
     ],

@@ -1,4 +1,4 @@
-"""Workers that die inside loops: every item's effect happens once, in every kind of body (I4)."""
+"""Workers that die inside loops: every item's effect happens once, in every kind of body."""
 
 from collections import Counter
 from typing import Any

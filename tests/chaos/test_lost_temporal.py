@@ -1,4 +1,4 @@
-"""Losing Temporal is not losing runs: they go on from what PostgreSQL has recorded (promise I7).
+"""Losing Temporal is not losing runs: they go on from what PostgreSQL has recorded.
 
 The runs of this file begin with one Temporal. It is then replaced by an empty one.
 """

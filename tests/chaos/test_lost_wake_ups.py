@@ -1,4 +1,4 @@
-"""What our rows have resolved and an execution has not heard, it is told again (promise I7)."""
+"""What our rows have resolved and an execution has not heard, it is told again."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Workers that die while folders are mounted and imported: each resource is there, once (I2)."""
+"""Workers that die while folders are mounted and imported: each resource is there, once."""
 
 import signal
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Rows and executions that drifted apart are brought together again (promise I7)."""
+"""Rows and executions that drifted apart are brought together again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

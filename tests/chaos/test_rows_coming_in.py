@@ -1,4 +1,4 @@
-"""Workers that die while rows come in: all of them come, once (G13, G14, I2)."""
+"""Workers that die while rows come in: all of them come, once."""
 
 import asyncio
 import json

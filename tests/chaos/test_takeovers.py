@@ -1,4 +1,4 @@
-"""What a killed supervisor leaves is ended, and all is started anew, soon (promises I2 and I4)."""
+"""What a killed supervisor leaves is ended, and all is started anew, soon."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""PostgreSQL itself refuses every status change outside the tables of moves (promise I3)."""
+"""PostgreSQL itself refuses every status change outside the tables of moves."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

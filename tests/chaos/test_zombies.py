@@ -1,4 +1,4 @@
-"""Two workers that execute the same run at the same time write every effect once (promise I4)."""
+"""Two workers that execute the same run at the same time write every effect once."""
 
 import asyncio
 import uuid

@@ -1,7 +1,7 @@
 """The document promises the fields the interface lists, and null only where the interface does.
 
-A field without a value is absent unless it is marked nullable (interface, general rule 5). Answers
-are held against the document by the client of the tests, so a null too many fails there.
+A field without a value is absent unless it is marked nullable (interface.md#absent-and-null).
+Answers are held against the document by the client of the tests, so a null too many fails there.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Legacy imports of a bundle with everything: out of sight until verified, gone when taken back.
 
-They are carried out in this process, stage after stage, so that each stage can be looked at (G25).
+They are carried out in this process, stage after stage, so that each stage can be looked at.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The isolation matrix: every operation, every kind of caller, and every id swapped.
 
-Generated from the OpenAPI document (reliability D0). A refusal is the expected one, says the same
+Generated from the OpenAPI document. A refusal is the expected one, says the same
 about what is elsewhere and what is nowhere, and leaves every table as it was.
 """
 

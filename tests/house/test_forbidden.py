@@ -1,4 +1,4 @@
-"""What no file of ours does (promises I1, I10)."""
+"""What no file of ours does (architecture.md#promises)."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""No workflow is without its guards: fingerprint, golden history, changes by name (promise I9)."""
+"""No workflow is without its guards: fingerprint, golden history, changes by name."""
 
 import ast
 import json

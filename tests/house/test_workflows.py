@@ -1,4 +1,4 @@
-"""Workflow code is deterministic, and every activity it calls is bounded and registered (I9)."""
+"""Workflow code is deterministic, and every activity it calls is bounded and registered."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Failures that Temporal keeps are short, and quote nothing (promise I8)."""
+"""Failures that Temporal keeps are short, and quote nothing (architecture.md#no-user-data)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes back from outside is kept without the secrets that were sent (promise I8)."""
+"""What comes back from outside is kept without the secrets that were sent."""
 
 import base64
 import html

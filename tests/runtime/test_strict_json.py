@@ -1,4 +1,4 @@
-"""One meaning per text, or a refusal that says where (reliability D1, rows 22 to 28)."""
+"""One meaning per text, or a refusal that says where."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Logs carry no secrets (promise I8)."""
+"""Logs carry no secrets (architecture.md#no-user-data)."""
 
 import json
 import logging

@@ -46,12 +46,12 @@ LIMITS = {"limited": 2, "newest": 1, "scheduled": 1}
 
 
 def _check_moves(changes: Sequence[Change]) -> None:
-    """I3: along the table of transitions, and an end is final."""
+    """Statuses move along their tables (architecture.md#final-statuses)."""
     for change in changes:
         moves = {"run": RUN_MOVES, "node": NODE_MOVES}.get(change.kind)
         if moves is not None and change.after not in moves.get(change.before, {change.before}):
             raise Violation(
-                f"I3: a {change.kind} of {change.id} moved {change.before} → {change.after}"
+                f"status: a {change.kind} of {change.id} moved {change.before} → {change.after}"
             )
 
 
@@ -103,27 +103,27 @@ def _check_pauses(changes: Sequence[Change], workspace_id: UUID) -> None:
 
 
 def _check_nothing_begins_after_ends(changes: Sequence[Change]) -> None:
-    """I5: no node of a run begins, or has an effect, once the run has ended."""
+    """No node of a run begins, or has an effect, once the run has ended."""
     ended: set[UUID] = set()
     for group in _transactions(changes):
         for change in group:
             if change.kind == "node" and change.id in ended and change.after in STARTS:
-                raise Violation(f"I5: a node of {change.id} became {change.after} after its end")
+                raise Violation(f"begun: a node of {change.id} became {change.after} after its end")
         ended |= {one.id for one in group if one.kind == "run" and one.after in ENDS}
 
 
 async def _check_ends(world: World, accepted: set[UUID]) -> None:
-    """I2, I7: what was accepted is there and has ended, and nothing of it is left."""
+    """All that was accepted is there and has ended, and nothing of it is left."""
     rows = dict(await world.ask("SELECT id, status FROM automation_run"))
     if lost := accepted - rows.keys():
-        raise Violation(f"I2: accepted and not there: {lost}")
+        raise Violation(f"lost: accepted and not there: {lost}")
     if opened := {id_: status for id_, status in rows.items() if status not in ENDS}:
-        raise Violation(f"I7: never ended: {opened}")
+        raise Violation(f"open: never ended: {opened}")
     ((waiting,),) = await world.ask(
         "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM resting_intent)"
     )
     if waiting:
-        raise Violation(f"I2: {waiting} intents are left in the end")
+        raise Violation(f"open: {waiting} intents are left in the end")
     left = await world.ask(
         "SELECT run_id, node_id, status FROM node_run"
         " WHERE status IN ('queued', 'running', 'waiting')"
@@ -133,7 +133,7 @@ async def _check_ends(world: World, accepted: set[UUID]) -> None:
 
 
 async def _check_effects(world: World) -> None:
-    """I4: a record for each node that says it made one, and no other."""
+    """A record for each node that says it made one (architecture.md#effects-once)."""
     made = Counter(dict(await world.ask("SELECT creation_run_id, count(*) FROM record GROUP BY 1")))
     said = Counter(
         dict(
@@ -144,13 +144,13 @@ async def _check_effects(world: World) -> None:
         )
     )
     if made != said:
-        raise Violation(f"I4: effects {dict(made - said)} too many, {dict(said - made)} missing")
+        raise Violation(f"effects: {dict(made - said)} too many, {dict(said - made)} missing")
     short = await world.ask(
         "SELECT run.id FROM automation_run run WHERE status = 'succeeded' AND source <> 'replay'"
         " AND NOT EXISTS (SELECT FROM node_run WHERE run_id = run.id AND status = 'succeeded')"
     )
     if short:
-        raise Violation(f"I4: succeeded without an effect: {short}")
+        raise Violation(f"effects: succeeded without an effect: {short}")
 
 
 async def _check_repeats(world: World, events: set[int]) -> None:
@@ -163,13 +163,13 @@ async def _check_repeats(world: World, events: set[int]) -> None:
             name,
         )
         if doubled:
-            raise Violation(f"I2: more than one run for {name} {doubled}")
+            raise Violation(f"doubled: more than one run for {name} {doubled}")
     heard = await world.ask(
         "SELECT (trigger_payload ->> 'event')::int FROM automation_run"
         " WHERE trigger_payload ? 'event'"
     )
     if lost := events - {number for (number,) in heard}:
-        raise Violation(f"I2: events without a run: {lost}")
+        raise Violation(f"lost: events without a run: {lost}")
     unanswered = await world.ask(
         "SELECT id FROM automation_run run WHERE automation_id = %s AND status = 'failed'"
         " AND source <> 'test' AND NOT coalesce((options ->> 'test')::bool, false) AND NOT"
@@ -177,9 +177,9 @@ async def _check_repeats(world: World, events: set[int]) -> None:
         world.automations["failing"],
     )
     if unanswered:
-        raise Violation(f"I2: failures without their handler: {unanswered}")
+        raise Violation(f"lost: failures without their handler: {unanswered}")
 
 
 def _check_executions(server: Server) -> None:
     if left := [one.id for one in server.open()]:
-        raise Violation(f"I7: executions are open in the end: {left}")
+        raise Violation(f"open: executions are there in the end: {left}")

@@ -236,7 +236,7 @@ class Scenario:
         async def cancel() -> None:
             run = await self._ask(lambda work: commands.cancel(work, actor, automation_id, run_id))
             if run.status not in ENDS:
-                raise Violation(f"I5: {run_id} is {run.status} once it was cancelled")
+                raise Violation(f"cancel: {run_id} is {run.status} once it was cancelled")
 
         return cancel()
 

@@ -2,7 +2,8 @@
 
 A running workflow replays its history against the code of today; a command that was added,
 removed or moved makes it fail. The fingerprints of what is deployed are committed, so that such a
-change is never made unknowingly (promise I9). Standard library only; no workflow is imported.
+change is never made unknowingly (architecture.md#replayable-workflows). Standard library only; no
+workflow is imported.
 
 `python -m tests.support.fingerprints` writes the fingerprints of the tree as it is.
 """

@@ -42,7 +42,7 @@ async def everything(engine: Engine) -> str:
             raise ConflictError("Not today.")
         return await original(work, held, filled_stages)
 
-    with patch("activities.legacy_imports.importing.end_stage", fail):
+    with patch("models.workspace.legacy_imports.stages.end_stage", fail):
         run_id = await begin(engine, await _bundle())
         (entry,) = (await until(engine, run_id, "failed")).workspaces
     assert entry.counts.keys() >= {one.name for one in KINDS if not one.of_members} - OF_PEOPLE

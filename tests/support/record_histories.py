@@ -1,9 +1,9 @@
 """Records a history of every workflow family and branch, to be replayed for ever after.
 
 `python -m tests.support.record_histories` writes them to temporal/histories. They stand for
-executions that are running when new code is deployed (promise I9), so a story that is recorded
-is not recorded again: delete its file only if no platform has ever run the workflow; see
-tests/workflows/test_replay.py.
+executions that are running when new code is deployed (architecture.md#replayable-workflows), so a
+story that is recorded is not recorded again: delete its file only if no platform has ever run the
+workflow; see tests/workflows/test_replay.py.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A Database that notices whoever commits behind its back (promise I1).
+"""A Database that notices whoever commits behind its back (architecture.md#one-transaction).
 
 It watches the driver's own connections, so that prepared statements and those of the pool for
 single statements are seen as well as SQLAlchemy's.

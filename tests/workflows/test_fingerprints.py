@@ -1,4 +1,4 @@
-"""The commands of every workflow are those that running executions expect (promise I9)."""
+"""The commands of every workflow are those that running executions expect."""
 
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""What an operator sees of a run in Temporal, and what no history may hold (promise I8)."""
+"""What an operator sees of a run in Temporal, and what no history may hold."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""What workflows pass through their sandbox is pure, or a reference to activities (promise I9).
+"""What workflows pass through their sandbox is pure, or a reference to activities.
 
 Passed-through code is shared by all runs, and the sandbox does not look at what it does. So it may
 import nothing that has an effect or differs at a replay. The classes of activities do both; of them

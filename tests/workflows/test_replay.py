@@ -1,4 +1,4 @@
-"""Executions of yesterday replay against the code of today (promise I9; anchors 10.18)."""
+"""Executions of yesterday replay against the code of today."""
 
 import asyncio
 import platform

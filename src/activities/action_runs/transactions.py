@@ -1,4 +1,7 @@
-"""The activities of an action run's workflow (decisions D2). Each is safe to repeat."""
+"""The activities of an action run's workflow. Each is safe to repeat.
+
+See interface.md#action-run-states.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

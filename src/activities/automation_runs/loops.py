@@ -1,4 +1,4 @@
-"""Loop nodes: opened, decided on, paused and ended, one transaction each (decisions C8, D2).
+"""Loop nodes: opened, decided on, paused and ended, one transaction each (ADR 0019).
 
 The iterations of a loop run elsewhere: in a batch (`quick_nodes`), in the workflow of the run, or
 in workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.

@@ -164,7 +164,7 @@ CLOSED = NodeReply(NodeState.CLOSED)
 _LONGEST_PAUSE = 30.0
 """Seconds until a node that found its workspace evaluating too much is tried again, at most."""
 OUTPUT_LIMIT = 1024 * 1024
-"""Bytes of a node's output as JSON (decisions C3)."""
+"""Bytes of a node's output as JSON (interface.md#limits)."""
 
 _Result = TypeVar("_Result")
 

@@ -177,7 +177,7 @@ class OutsideNodes:
     ) -> ApplicationError:
         """Record the failure of an attempt; the error to raise says whether Temporal tries again.
 
-        Only the code enters history: messages stay in PostgreSQL (promise I8).
+        Only the code enters history: messages stay in PostgreSQL (architecture.md#no-user-data).
         """
         final = not failure.retryable or attempt >= _attempts(node)
         if final:

@@ -179,7 +179,7 @@ class OpenLoop:
 
     config: LoopConfig
     indexes: tuple[int, ...] = ()
-    """The iterations that run; empty when all do (decisions D3)."""
+    """The iterations that run; empty when all do (interface.md#runs-from-a-node)."""
 
     @property
     def items(self) -> list[Any] | None:
@@ -253,7 +253,7 @@ class OpenRun:
 
     @cached_property
     def plan(self) -> Plan:
-        """The part of the graph that this run executes (decisions D3)."""
+        """The part of the graph that this run executes (interface.md#runs-from-a-node)."""
         header = self.header
         return executed_plan(self.graph.plan, header.start_node_id, header.options)
 
@@ -286,7 +286,7 @@ class OpenRun:
         return self._bodies[key]
 
     def chosen(self, ref: NodeRef) -> tuple[int, ...]:
-        """The iterations of a loop that run, when only some do (decisions D3)."""
+        """The iterations of a loop that run, when only some do (interface.md#runs-from-a-node)."""
         scopes = (scope for scope, _ in self.plan.resumed)
         return tuple(sorted(index_of(scope) for scope in scopes if loop_of(scope) == ref))
 
@@ -305,9 +305,11 @@ class OpenRun:
     async def outputs(
         self, database: Database, node_ids: Collection[str] | None, scope_key: str = ""
     ) -> dict[str, Any]:
-        """Outputs of the nodes asked for (None: of all) that this scope sees (decisions C8).
+        """Outputs of the nodes asked for (None: of all) that this scope sees.
 
         Those pinned by the caller count everywhere.
+
+        See interface.md#bindings.
         """
         pinned: JsonObject = self.header.options.get("pinned") or {}
         own = own_scopes(scope_key)

@@ -1,7 +1,9 @@
-"""The transactions of an automation run's workflow, one local activity each (decisions D2).
+"""The transactions of an automation run's workflow, one local activity each.
 
 Each is safe to repeat: the run's status guards it, and a node run exists once per run, node and
 scope, written in the transaction of the node's own effect.
+
+See interface.md#cost-of-nodes.
 """
 
 import contextlib
@@ -261,7 +263,10 @@ def _spelled(limit: timedelta) -> str:
 
 
 def _reused_end(one: Reused) -> NodeEnd:
-    """The end of a node in an earlier run, as if it had just been done again (decisions D3)."""
+    """The end of a node in an earlier run, as if it had just been done again.
+
+    See interface.md#runs-again.
+    """
     if one.succeeded:
         reply = NodeReply(NodeState.SUCCEEDED, one.outcome, one.case_key)
     else:

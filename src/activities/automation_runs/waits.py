@@ -1,4 +1,4 @@
-"""The transactions of nodes that wait, one local activity each (decisions D2 "Waits")."""
+"""The transactions of nodes that wait, one local activity each (interface.md#cost-of-nodes)."""
 
 import contextlib
 import uuid

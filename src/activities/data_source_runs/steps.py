@@ -1,4 +1,7 @@
-"""The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
+"""The steps of a run: fetch, stage, apply. Each is safe to repeat.
+
+See interface.md#steps-of-a-refresh.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The reconciler: rows and executions that drifted apart are brought together (promise I7).
+"""The reconciler: rows and executions that drifted apart are brought together.
 
 It knows families of work as `families.WorkFamily`. Temporal is asked about each open row by
 `describe`, which is strongly consistent; the row under its lock decides.
@@ -6,6 +6,8 @@ It knows families of work as `families.WorkFamily`. Temporal is asked about each
 It also repeats lost signals. A signal is lost with whoever should have delivered it, or with a
 Temporal that was put back to an earlier state: its executions then wait at nodes whose rows have
 ended long since.
+
+See architecture.md#reconciliation.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The reconciler of schedules: it makes the schedules in Temporal what our rows say (I7)."""
+"""The reconciler of schedules: it makes the schedules in Temporal what our rows say (ADR 0016)."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager

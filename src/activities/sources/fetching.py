@@ -39,7 +39,10 @@ from runtime.redaction import Redaction
 _CHUNK = 1024 * 1024
 
 MAX_PAGES = 1_000
-"""Pages of a source (decisions C3); a config may want fewer, and then the rest is left out."""
+"""Pages of a source; a config may want fewer, and then the rest is left out.
+
+See interface.md#limits.
+"""
 
 NOT_MODIFIED = 304
 

@@ -29,7 +29,7 @@ HTTP_KINDS = frozenset(
 """The kinds of sources that are fetched by HTTP."""
 
 FETCH_SECONDS = 1_800.0
-"""Seconds of one request, whose host may be silent for a minute at most (decisions C3)."""
+"""Seconds of one request, whose host may be silent for a minute at most (interface.md#limits)."""
 MAX_FETCH_BYTES = 100 * 1024 * 1024
 MAX_RETRY_AFTER = 300.0
 """Seconds that a server can make a run wait; one that asks for more fails it."""

@@ -1,4 +1,4 @@
-"""The sender of the request: one statement, for keys and for sessions (decisions C4).
+"""The sender of the request: one statement, for keys and for sessions (interface.md#api-keys).
 
 The pipeline calls `prove` before the transaction and `authenticate` in it.
 """

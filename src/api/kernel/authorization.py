@@ -171,7 +171,7 @@ def _workspaces(access: Access, request: ApiRequest, caller: Caller) -> Sequence
 
 
 def _own_workspace(request: ApiRequest, caller: Caller) -> UUID | None:
-    """A key's own workspace; a session says `workspaceId` in query or body (decisions C15)."""
+    """A key's own workspace; a session says `workspaceId` in query or body."""
     own = caller.principal.key_workspace_id
     given = request.query_params.get(WORKSPACE)
     if given is None and own is None:

@@ -1,7 +1,9 @@
-"""A request repeated under its `Idempotency-Key` has one effect and one answer (decisions C3).
+"""A request repeated under its `Idempotency-Key` has one effect and one answer.
 
 The pipeline runs an endpoint through `once`, and stores the answer of a job by `keep`, a refusal by
 `refused`.
+
+See interface.md#idempotency.
 """
 
 import json
@@ -42,8 +44,8 @@ async def once(
 
     An endpoint refuses by raising, which rolls the claim back; `refused` then stores the refusal.
     The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
-    is the same request until it is answered (decisions C18). A person without an account who sends
-    a form twice at once waits for its one answer.
+    is the same request until it is answered (interface.md#idempotency). A person without an account
+    who sends a form twice at once waits for its one answer.
     """
     request.idempotency_key = key = read_key(request.idempotency_keys())
     if key is None and not joins:

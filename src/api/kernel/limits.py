@@ -86,7 +86,7 @@ class Quota:
     reset: int
 
     def headers(self) -> dict[str, str]:
-        """The headers that tell it (decisions C3)."""
+        """The headers that tell it (interface.md#rate-limits)."""
         return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),

@@ -38,7 +38,7 @@ _CREDENTIALS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The demands of one operation (decisions C2, C4).
+    """The demands of one operation (interface.md#order-of-checks).
 
     All of `scopes` are needed. One of `any_scope` is enough to reach the command, which knows by
     the kind of the resource which of them it must be. `resource` names what the path parameter

@@ -1,4 +1,4 @@
-"""The steps of a request, in the order of decisions C2 and in one transaction, and its log entry.
+"""The steps of a request, in order and in one transaction, and its log entry.
 
 `dispatch` calls `serve` with the operation of the request. The steps: the credential is read, then
 the body; in the transaction the caller is authenticated and authorized, the arguments are read, the

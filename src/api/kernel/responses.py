@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Data(Generic[T]):
-    """The envelope of a success (interface, general rule 2)."""
+    """The envelope of a success (interface.md#bodies)."""
 
     data: T
 

@@ -215,7 +215,7 @@ _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
 
 
 class Data(BaseModel, Generic[T]):
-    """The envelope of a success (interface, general rule 2)."""
+    """The envelope of a success (interface.md#bodies)."""
 
     data: T
 

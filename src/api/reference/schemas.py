@@ -284,8 +284,9 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
 
     Components that repeat what was `as_sent` have the shapes of bodies.
 
-    A body may say null, an answer does not (decisions C1). So what stands in both, and may be null
-    in the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
+    A body may say null, an answer does not (interface.md#absent-and-null). So what stands in both,
+    and may be null in the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is
+    answered.
     """
     schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = [

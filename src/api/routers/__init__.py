@@ -1,4 +1,4 @@
-"""One router per resource. A new one adds its two lines here."""
+"""The routers of all operations and pages; a new one adds its line to `ROUTERS`."""
 
 from collections.abc import Sequence
 

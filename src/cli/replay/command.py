@@ -1,4 +1,4 @@
-"""`workspace replay` and `workspace history`: recorded executions, judged or saved (promise I9)."""
+"""`workspace replay` and `workspace history`: recorded executions, judged or saved."""
 
 import asyncio
 import re

@@ -1,4 +1,7 @@
-"""Grants: what one member may do with an item and what is below it, read and replaced (C4)."""
+"""Grants: what one member may do with an item and what is below it, read and replaced.
+
+See interface.md#item-levels.
+"""
 
 from enum import StrEnum
 from typing import Annotated, Any, Protocol

@@ -61,7 +61,7 @@ class AbsentNotNull(BaseModel):
 
     A field that may be None is left out of the JSON when it is None, and the JSON Schema says so:
     the field is not required and allows no null. Only a field declared as `Nullable` is written as
-    null (decisions C1).
+    null (interface.md#absent-and-null).
     """
 
     # Of hundreds of shapes that a process declares it uses a few: each is built at its first use.
@@ -115,7 +115,7 @@ Moment = Annotated[
     PlainSerializer(wire_timestamp, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""A timestamp on the wire: ISO 8601 UTC with milliseconds (interface, general rule 4)."""
+"""A timestamp on the wire: ISO 8601 UTC with milliseconds (interface.md#timestamps)."""
 
 Id = uuid.UUID
 
@@ -123,7 +123,7 @@ InputId = Annotated[uuid.UUID, Field(strict=False)]
 """An id inside a body: JSON has only strings for it, so strictness stops here."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
-"""Labels and names are 1 to 200 characters (decisions C3)."""
+"""Labels and names are 1 to 200 characters (interface.md#limits)."""
 
 Icon = Annotated[str, Field(min_length=1, max_length=100)]
 Color = Annotated[str, Field(min_length=1, max_length=32)]
@@ -145,7 +145,10 @@ class Shape(AbsentNotNull):
 
 
 class Input(BaseModel):
-    """A body a client sends: strict types, camelCase keys only, unknown keys refused (C1)."""
+    """A body a client sends: strict types, camelCase keys only, unknown keys refused.
+
+    See interface.md#bodies.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel,

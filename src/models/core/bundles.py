@@ -85,7 +85,7 @@ USER = "user"
 
 
 class Stage(StrEnum):
-    """A part of a bundle that is applied together, in this order (decisions C14)."""
+    """A part of a bundle that is applied together, in this order (docs/bundles.md)."""
 
     CREATING = "creating"
     SCHEMA = "schema"

@@ -1,4 +1,7 @@
-"""Keys of things: slugs derived from a label, unique among their siblings (decisions C1)."""
+"""Keys of things: slugs derived from a label, unique among their siblings.
+
+See interface.md#identifiers-and-keys.
+"""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Tickets: each opens one realtime connection, once and soon (interface, Limits).
+"""Tickets: each opens one realtime connection, once and soon (interface.md#limits).
 
 The store of tickets is a table of our database, and time is the database's: any process may redeem
 what another minted. When the store takes no row although the caller was found, as where the table

@@ -1,4 +1,7 @@
-"""Workspace API keys: secrets that carry scopes, issued, used and revoked (interface, API key)."""
+"""Workspace API keys: secrets that carry scopes, issued, used and revoked.
+
+See interface.md#api-keys.
+"""
 
 import re
 import secrets
@@ -182,7 +185,7 @@ class CreateApiKey(Input):
 _SHOWN = [column for column in api_key.c if column.name not in {"digest", "digest_key"}]
 
 MAX_KEYS = 500
-"""A workspace holds at most this many keys that are not revoked (promise I12)."""
+"""A workspace holds at most this many keys that are not revoked (architecture.md#bounds)."""
 
 
 async def page_of_keys(
@@ -230,7 +233,7 @@ visible = WorkspaceOf(api_key.c.id)
 async def create_key(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateApiKey
 ) -> IssuedApiKey:
-    """A key bound to the caller, with no scope the caller lacks (decisions C4).
+    """A key bound to the caller, with no scope the caller lacks (interface.md#api-keys).
 
     Raises DeniedError for such a scope, ValidationError for an expiry that is no future moment,
     ConflictError when the workspace has too many keys.

@@ -1,6 +1,8 @@
-"""Audience segments: filters over the facts of a caller, stored, and judged in SQL (C13).
+"""Audience segments: filters over the facts of a caller, stored, and judged in SQL.
 
 The rule of a segment is written in the one filter language (ADR 0023).
+
+See interface.md#experiments.
 """
 
 from collections.abc import Collection, Mapping
@@ -65,8 +67,7 @@ from models.core.filters.operands import (
 from models.core.keys import Key
 from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
-from models.core.schedules.timetables import is_timezone
-from models.core.values import InvalidValueError
+from models.core.values import InvalidValueError, is_timezone
 from models.people.request_logs import request_log
 from models.people.users import app_user
 from models.people.workspaces import workspace, workspace_member
@@ -304,7 +305,7 @@ class CreateAudienceSegment(Input):
 
 
 MAX_SEGMENTS = 200
-"""Segments of a platform's own (promise I12)."""
+"""Segments of a platform's own (architecture.md#bounds)."""
 
 _segment = audience_segment.c
 _members = workspace_member.alias("members")

@@ -56,7 +56,7 @@ class OauthClientWorkspace(Shape):
 
 
 MAX_CHOICES = 1_000
-"""Clients for which one person has chosen (promise I12)."""
+"""Clients for which one person has chosen (architecture.md#bounds)."""
 
 
 class NoMemberError(DeniedError):

@@ -1,4 +1,4 @@
-"""The request log: one row per authenticated call (interface, API request log entry)."""
+"""The request log: one row per authenticated call (interface.md#api-request-log-entry)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

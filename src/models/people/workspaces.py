@@ -332,7 +332,7 @@ async def ensure_first_workspace(
     """The first workspace of a person and the person's user id, made if they are not there.
 
     The person is who `issuer` calls by their e-mail address, as the development issuer does, and
-    becomes a platform administrator (decisions C4).
+    becomes a platform administrator (interface.md#platform-administrators).
     """
     user_id = await sync_profile(
         work, issuer=issuer, subject=email.lower(), email=email, name=name, platform_admin=True

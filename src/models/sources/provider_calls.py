@@ -353,7 +353,7 @@ def _page(
 
 
 MIRROR_LIFETIME = timedelta(minutes=2)
-"""Listings and contents may be up to a few minutes old (interface, Limits)."""
+"""Listings and contents may be up to a few minutes old (interface.md#limits)."""
 
 
 def question_digest(connection: ConnectionDetail, kind: str, question: JsonObject) -> bytes:

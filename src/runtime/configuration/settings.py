@@ -129,12 +129,15 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     """Runs of one workspace that may be running when another of it is started."""
 
     trash_days: int = Field(default=30, ge=30, le=36_500)
-    """Days for which the deleted is kept; for 30 of them it can be restored (decisions C1)."""
+    """Days for which the deleted is kept; for 30 of them it can be restored.
+
+    See interface.md#trash.
+    """
     request_log_days: int = Field(default=30, ge=1, le=36_500)
     run_days: int = Field(default=90, ge=1, le=36_500)
     """Days for which a run is kept after its end."""
     run_limit_seconds: int = Field(default=30 * 86_400, ge=60, le=366 * 86_400)
-    """Seconds that a run may last; then it is timed out (decisions C3)."""
+    """Seconds that a run may last; then it is timed out (interface.md#limits)."""
 
     api_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a process that serves the API; 0 sets no limit."""

@@ -1,4 +1,7 @@
-"""Structured logs: JSON or console lines with the request's context and without secrets (I8)."""
+"""Structured logs: JSON or console lines with the request's context and without secrets.
+
+See architecture.md#no-user-data.
+"""
 
 import logging
 import re

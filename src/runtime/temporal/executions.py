@@ -101,7 +101,7 @@ class BriefFailureConverter(DefaultFailureConverter):
 
     The text of an unexpected exception may quote rows and requests, and be longer than a history
     takes; it stands in the log of the process. Of stack traces only our own frames are kept
-    (promise I8).
+    (architecture.md#no-user-data).
     """
 
     @override

@@ -1,4 +1,4 @@
-"""Families of durable work: the names Temporal knows, bounds, queues, attributes, memos (D2).
+"""Families of durable work: the names Temporal knows, bounds, queues, attributes, memos (ADR 0074).
 
 A command names a family; only the worker knows its workflow (`cli/families`).
 """

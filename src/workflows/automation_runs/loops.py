@@ -1,4 +1,7 @@
-"""Loops: open, decide on the next iteration, run long ones in chunks as children, close (D2)."""
+"""Loops: open, decide on the next iteration, run long ones in chunks as children, close.
+
+See ADR 0019.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -34,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 OWN_ITEMS = 100
-"""Iterations that an execution runs itself; more run in executions of their own (decisions D2)."""
+"""Iterations that an execution runs itself; more run in executions of their own (ADR 0019)."""
 OWN_EVENTS = 2_000
 """Length of a history from which on every loop runs in executions of its own."""
 

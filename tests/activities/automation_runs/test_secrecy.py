@@ -1,4 +1,4 @@
-"""How an effect that sends a secret fails, and what of its parameters a run shows (promise I8)."""
+"""How an effect that sends a secret fails, and what of its parameters a run shows."""
 
 import base64
 import traceback

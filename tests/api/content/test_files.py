@@ -1,4 +1,4 @@
-"""Stored files from upload to trash (interface, Stored file; decisions C16)."""
+"""Stored files from upload to trash (interface.md#trash)."""
 
 import asyncio
 from datetime import timedelta

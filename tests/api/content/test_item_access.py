@@ -1,4 +1,4 @@
-"""Who may do what with an item: modes, grants and what is inherited (decisions C4, C16)."""
+"""Who may do what with an item: modes, grants and what is inherited (interface.md#item-levels)."""
 
 import uuid
 from dataclasses import dataclass

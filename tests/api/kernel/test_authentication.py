@@ -1,4 +1,4 @@
-"""Who is let in, and the one answer to everybody else (decisions C4; reliability D1, 1 to 8)."""
+"""Who is let in, and the one answer to everybody else (interface.md#authentication)."""
 
 import asyncio
 import base64

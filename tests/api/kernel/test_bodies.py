@@ -1,4 +1,4 @@
-"""Bodies: one meaning, one media type, a bounded size (reliability D1, rows 14 and 22 to 34)."""
+"""Bodies: one meaning, one media type, a bounded size (interface.md#bodies)."""
 
 import gzip
 from collections.abc import AsyncIterator

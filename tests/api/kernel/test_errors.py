@@ -1,4 +1,4 @@
-"""Every refusal in one shape, the framework's too (decisions C2; reliability D1, 10 to 13)."""
+"""Every refusal in one shape, the framework's too (interface.md#error-codes)."""
 
 import asyncio
 import errno

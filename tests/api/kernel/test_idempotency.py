@@ -1,4 +1,4 @@
-"""The same call twice has one effect and one answer (decisions C3; guarantees G2, G9, G10)."""
+"""The same call twice has one effect and one answer (interface.md#idempotency)."""
 
 import asyncio
 from datetime import timedelta

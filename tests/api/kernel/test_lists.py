@@ -1,4 +1,4 @@
-"""Query parameters and cursors (decisions C1; reliability D1, 17 to 20)."""
+"""Query parameters and cursors (interface.md#lists-and-cursors)."""
 
 import base64
 from typing import Any

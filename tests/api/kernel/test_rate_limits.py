@@ -1,4 +1,4 @@
-"""Token buckets: an average, a burst, one bucket per name, and bounded memory (decisions C3)."""
+"""Token buckets: an average, a burst, one bucket per name, and bounded memory."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The audit log, usage and plan of a workspace, and the state of the platform (decisions C16)."""
+"""The audit log, usage and plan of a workspace, and the state of the platform."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""API keys from creation to revocation, and the log of what was done (interface, API key)."""
+"""API keys from creation to revocation, and the log of what was done (interface.md#api-keys)."""
 
 from datetime import UTC, datetime, timedelta
 

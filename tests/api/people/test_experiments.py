@@ -1,4 +1,4 @@
-"""Experiments, segments, assignments and events through the API (interface, Experiment; C13)."""
+"""Experiments, segments, assignments and events through the API (interface.md#experiments)."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""Members and invitations (decisions C4, C16)."""
+"""Members and invitations (interface.md#roles)."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""Workspaces and the caller (decisions C4, C16, C17)."""
+"""Workspaces and the caller."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Share links: who makes them, how often they open, and all they show (interface, 278; G18)."""
+"""Share links: who makes them, how often they open, and all they show."""
 
 import asyncio
 from datetime import datetime, timedelta

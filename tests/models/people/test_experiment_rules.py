@@ -1,4 +1,4 @@
-"""Who gets which variant, and what a set of variants is (decisions C13). Pure."""
+"""Who gets which variant, and what a set of variants is (interface.md#experiments). Pure."""
 
 import uuid
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Where a legacy import run goes next, given its workspaces (decisions C14)."""
+"""Where a legacy import run goes next, given its workspaces (interface.md#legacy-import-states)."""
 
 from dataclasses import replace
 from uuid import UUID

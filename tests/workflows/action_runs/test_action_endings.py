@@ -1,4 +1,4 @@
-"""Runs of actions that lost their executor, their answer or their time (promises I2, I7)."""
+"""Runs of actions that lost their executor, their answer or their time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Nothing of a secret is anywhere but where it is sealed and where it was sent (promise I8).
+"""Nothing of a secret is anywhere but where it is sealed and where it was sent.
 
 Planted secrets go through every flow that takes one; then all tables, histories and logs are read.
 """

@@ -1,4 +1,4 @@
-"""Cancel at every stage: final at once, and nothing starts afterwards (promise I5)."""
+"""Cancel at every stage: final at once, and nothing starts afterwards."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""What a failed run sets off: its failure automation, an event, a notification (decisions D2)."""
+"""What a failed run sets off: its failure automation, an event, a notification."""
 
 import asyncio
 from typing import Any

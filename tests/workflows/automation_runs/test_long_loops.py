@@ -1,4 +1,4 @@
-"""Loops that are long, cancelled, interrupted or begun in their middle (decisions C8, D2, D3)."""
+"""Loops that are long, cancelled, interrupted or begun in their middle (ADR 0019)."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""for_each and repeat in the engine: every kind of body, their limits and their ends (C8, D2)."""
+"""for_each and repeat in the engine: every kind of body, their limits and their ends (ADR 0019)."""
 
 import asyncio
 from dataclasses import dataclass, field

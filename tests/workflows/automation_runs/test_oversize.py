@@ -1,4 +1,4 @@
-"""Outputs that are too large fail their node and nothing else (reliability E)."""
+"""Outputs that are too large fail their node and nothing else (interface.md#limits)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Running a run again: everything, or what failed and what follows it (decisions D3)."""
+"""Running a run again: everything, or what failed and what follows it (interface.md#runs-again)."""
 
 from typing import Any
 

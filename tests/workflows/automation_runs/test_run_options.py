@@ -1,4 +1,4 @@
-"""Test runs, runs from a node, and which version a run executes (decisions D3)."""
+"""Test runs, runs from a node, and which version a run executes."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Legacy imports that are cancelled, and what was finished before (decisions C14)."""
+"""Legacy imports that are cancelled, and what was finished before."""
 
 from collections.abc import Sequence
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""Legacy imports from the upload to the workspace that people see, and back (decisions C14)."""
+"""Legacy imports from the upload to the workspace that people see, and back."""
 
 from typing import Any
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""Cancel ends a run in whatever state it is, with all that hangs on it (promise I5)."""
+"""Cancel ends a run in whatever state it is, with all that hangs on it."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Our evaluator and a real Temporal server agree on when a schedule is due (decisions D2)."""
+"""Our evaluator and a real Temporal server agree on when a schedule is due (ADR 0128)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A schedule fires: one run of each due time, whatever happens on the way (G23, decisions D2)."""
+"""A schedule fires: one run of each due time, whatever happens on the way (ADR 0016)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Due times that pass while the server is away: caught up within the window, else missed (G23)."""
+"""Due times that pass while the server is away: caught up within the window, else missed."""
 
 import asyncio
 import signal

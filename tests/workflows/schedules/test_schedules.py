@@ -1,4 +1,4 @@
-"""Schedules follow the automation: what Temporal has of one is what the rows say (decisions D2)."""
+"""Schedules follow the automation: what Temporal has of one is what the rows say (ADR 0016)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

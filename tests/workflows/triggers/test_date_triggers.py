@@ -1,4 +1,4 @@
-"""Dates in records that are reached, on the real engine (decisions C7)."""
+"""Dates in records that are reached, on the real engine (interface.md#triggers)."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

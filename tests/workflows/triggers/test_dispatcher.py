@@ -104,7 +104,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
             await work.execute(text("SELECT 1 / 0"))
         await start_run(work, subscriber, *others)
 
-    monkeypatch.setattr("models.automation.triggers.dispatch.start", refuse)
+    monkeypatch.setattr("models.automation.triggers.dispatch.start_run", refuse)
 
 
 @pytest.mark.long

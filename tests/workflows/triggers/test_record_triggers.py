@@ -1,4 +1,4 @@
-"""Triggers on records, on the real engine over real writes (decisions C7)."""
+"""Triggers on records, on the real engine over real writes (interface.md#triggers)."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The input of a node, its answer, and its failure in the words its run shows (decisions D2)."""
+"""The input of a node, its answer, and its failure in the words its run shows."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -93,7 +93,7 @@ SIMULATED = frozenset(
         NodeKind.SEND_WEBHOOK,
     }
 )
-"""Kinds with side effects, which a simulated test run replaces (decisions D3)."""
+"""Kinds with side effects, which a simulated test run replaces (interface.md#test-runs)."""
 _WAITED = (NodeKind.APPROVAL, NodeKind.WAIT_EVENT)
 
 

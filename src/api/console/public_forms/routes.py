@@ -1,4 +1,4 @@
-"""A public form as a page: asked, answered, thanked for, closed (interface, Form)."""
+"""A public form as a page: asked, answered, thanked for, closed (interface.md#forms)."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Values as people type or choose them in forms, and back (decisions C5, Kind change)."""
+"""Values as people type or choose them in forms, and back (interface.md#kind-changes)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

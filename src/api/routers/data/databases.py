@@ -265,9 +265,8 @@ async def convert_field(
     await field_conversion.accept_conversion(*place, request.new_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> ConvertedField | None:
-        return await field_conversion.conversion_outcome(
-            work, *place[1:], request.new_id, last=last
-        )
+        outcome = field_conversion.conversion_outcome
+        return await outcome(work, *place[1:], request.new_id, last=last)
 
     return request.deferred(poll, within=CONVERSION_SECONDS)
 

@@ -1,7 +1,7 @@
 """Progress of an action run: its header, gate, steps and end, or a step put back.
 
 Every write of this progress is conditional on the states it may leave, so repeating one is harmless
-and a closed run stays as it is (promises I3, I5).
+and a closed run stays as it is (architecture.md#final-statuses).
 """
 
 from collections.abc import Collection, Sequence
@@ -78,7 +78,7 @@ class ActionRunHeader:
 
     @property
     def variable(self) -> JsonObject:
-        """The `run` variable of bindings and expressions (decisions C8)."""
+        """The `run` variable of bindings and expressions (interface.md#bindings)."""
         return {
             "id": str(self.run_id),
             "startedAt": wire_timestamp(self.started_at),

@@ -1,4 +1,7 @@
-"""States of action runs and their steps, and what a run executes (decisions C6). Pure."""
+"""States of action runs and their steps, and what a run executes. Pure.
+
+See interface.md#action-run-states.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

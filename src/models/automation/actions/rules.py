@@ -1,7 +1,8 @@
 """The config of each kind of action, and everything wrong with one.
 
-A value of a config may be a binding at any depth, as in the nodes of automations (C8). The binding
-is judged by itself here, and what it gives is judged when the action runs.
+A value of a config may be a binding at any depth, as in the nodes of automations
+(interface.md#bindings). The binding is judged by itself here, and what it gives is judged when the
+action runs.
 """
 
 from collections.abc import Iterator, Mapping

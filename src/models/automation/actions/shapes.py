@@ -1,4 +1,4 @@
-"""Actions on the wire (interface, Action; decisions C6, C17)."""
+"""Actions on the wire (interface.md#actions)."""
 
 from typing import Annotated
 

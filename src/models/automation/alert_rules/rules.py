@@ -8,7 +8,7 @@ from enum import StrEnum
 from models.core.base import Id
 
 MAX_RULES = 100
-"""Alert rules of a workspace (promise I12)."""
+"""Alert rules of a workspace (architecture.md#bounds)."""
 UNSEEN_RUN = "The rule applies to a run that you may not see."
 """The message of a firing for who does not see the run that it names."""
 

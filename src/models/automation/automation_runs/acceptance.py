@@ -36,7 +36,7 @@ from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal import outbox
 
 MAX_CHAIN = 8
-"""Runs in a chain in which each leads to the next (decisions C3, C7)."""
+"""Runs in a chain in which each leads to the next (interface.md#chains-of-runs)."""
 TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
 
 

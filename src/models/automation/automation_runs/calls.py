@@ -47,7 +47,7 @@ CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
 """Triggers of automations that another one can call."""
 
 INPUT_LIMIT = 1024 * 1024
-"""Bytes of a run's payload as JSON (decisions C3)."""
+"""Bytes of a run's payload as JSON (interface.md#limits)."""
 
 ENDED_OTHERWISE = {
     RunStatus.FAILED: "called_run_failed",

@@ -59,7 +59,7 @@ from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal.families import Family
 
 PAYLOAD_LIMIT = 1024 * 1024
-"""Bytes of a run's payload as JSON (decisions C3)."""
+"""Bytes of a run's payload as JSON (interface.md#limits)."""
 
 
 async def run_now(
@@ -119,7 +119,10 @@ async def test_run(
 async def run_from_node(
     work: UnitOfWork, actor: Actor, automation_id: Id, body: RunFromNode, run_id: Id | None = None
 ) -> AutomationRunDetail:
-    """A queued run that starts at one node; what lies before it is reused, not repeated (D3)."""
+    """A queued run that starts at one node; what lies before it is reused, not repeated.
+
+    See interface.md#runs-from-a-node.
+    """
     if body.automation_version_id is not None:
         version = await runnable_versions.named(
             work, actor, automation_id, body.automation_version_id

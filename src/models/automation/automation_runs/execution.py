@@ -1,7 +1,7 @@
 """Writing the progress of a run: begin, wait, batches of nodes, its end and what follows.
 
 Every write of this progress is conditional on the states it may leave, so repeating one is harmless
-and a closed run stays as it is (promises I3, I4).
+and a closed run stays as it is (architecture.md#final-statuses).
 """
 
 import json

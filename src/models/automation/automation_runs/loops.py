@@ -114,7 +114,10 @@ async def ended_nodes(work: Work, key: NodeKey, scope_key: str) -> dict[str, Nod
 
 
 async def earlier_loop(work: Work, header: RunHeader, key: NodeKey) -> EarlierLoop | None:
-    """The same loop in the runs this one replays: its run and its parameters (decisions D3)."""
+    """The same loop in the runs this one replays: its run and its parameters.
+
+    See interface.md#runs-again.
+    """
     own = _identity(key)
     del own["run_id"]
     return await _EARLIER.first(work, {**own, "run_ids": header.replayed_run_ids})

@@ -264,7 +264,7 @@ class NodeError(PlatformError):
 
 
 class SlotsTakenError(RunError):
-    """All slots are taken, and the automation skips further runs (decisions C7)."""
+    """All slots are taken, and the automation skips further runs (interface.md#concurrency)."""
 
     def __init__(self) -> None:
         super().__init__(

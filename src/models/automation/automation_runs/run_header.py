@@ -94,7 +94,7 @@ class RunHeader:
 
     @property
     def is_test(self) -> bool:
-        """True when mocks hold (decisions D3)."""
+        """True when mocks hold (interface.md#test-runs)."""
         return is_test(self.source, self.options)
 
     @property
@@ -114,7 +114,7 @@ class RunHeader:
 
     @property
     def variable(self) -> JsonObject:
-        """The `run` variable of bindings and expressions (decisions C8)."""
+        """The `run` variable of bindings and expressions (interface.md#bindings)."""
         return {
             "id": str(self.run_id),
             "startedAt": wire_timestamp(self.started_at),
@@ -206,8 +206,8 @@ async def load_outputs(
     """Outputs of the nodes that ended in these scopes; failed nodes have `error` and `errorCode`.
 
     `node_ids` None asks for every node. Of several rows of a node the last one counts: this run's
-    rows come after the rows of the runs it replays (decisions D3), the rows of scopes named first
-    after the others.
+    rows come after the rows of the runs it replays (interface.md#runs-again), the rows of scopes
+    named first after the others.
     """
     parameters = {
         "workspace_id": header.workspace_id,
@@ -233,7 +233,7 @@ def starts_of(plan: Plan, start_node_id: str | None, options: JsonObject) -> lis
 
 
 def executed_plan(plan: Plan, start_node_id: str | None, options: JsonObject) -> Plan:
-    """The part of a plan that a run with these options executes (decisions D3).
+    """The part of a plan that a run with these options executes (interface.md#runs-from-a-node).
 
     Raises KeyError when the plan has no such node or scope.
     """

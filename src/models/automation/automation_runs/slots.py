@@ -1,4 +1,4 @@
-"""The slots of a concurrency key, and the intents that start runs (decisions C7).
+"""The slots of a concurrency key, and the intents that start runs (interface.md#concurrency).
 
 Whatever changes which runs hold slots takes the lock of the key first, and then the locks of runs,
 a calling run before those it calls. So a slot is given once. Transactions can deadlock only where

@@ -230,7 +230,10 @@ def _restored(given: Graph | None, before: Graph) -> Graph:
 
 
 def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:
-    """The checked trigger configuration; `kind`, when given, must agree with it (C7)."""
+    """The checked trigger configuration; `kind`, when given, must agree with it.
+
+    See interface.md#triggers.
+    """
     given = {"kind": (kind or TriggerKind.MANUAL).value} if config is None else config
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
@@ -301,7 +304,7 @@ def _next_event_number() -> ColumnElement[int]:
 
 
 OVERLAP = timedelta(hours=24)
-"""The time for which the previous secret is valid after a rotation (decisions C7)."""
+"""The time for which the previous secret is valid after a rotation (interface.md#webhooks)."""
 
 
 def sealed_webhook_secret(keys: KeyRing, automation_id: Id) -> bytes:

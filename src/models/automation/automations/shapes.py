@@ -1,4 +1,7 @@
-"""Automations and their versions on the wire (interface, Automation; decisions C9, C17)."""
+"""Automations and their versions on the wire.
+
+See interface.md#automation-detail, interface.md#versions.
+"""
 
 from enum import StrEnum
 from typing import Annotated, Self

@@ -79,7 +79,10 @@ class AutomationGraph(SQLModel, table=True):
 
 
 class AutomationVersion(SQLModel, table=True):
-    """A numbered version. An automation has at most one draft and one published (decisions C9)."""
+    """A numbered version. An automation has at most one draft and one published.
+
+    See interface.md#versions.
+    """
 
     __tablename__ = "automation_version"
     __table_args__ = (

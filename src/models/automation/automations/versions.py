@@ -1,7 +1,9 @@
-"""Commands on versions: edit a draft, publish a version, discard or restore one (C9, D3).
+"""Commands on versions: edit a draft, publish a version, discard or restore one.
 
 All of them hold the lock of the automation's row. So version numbers have no gaps, and at most one
 draft is open. The commands of automations call them.
+
+See interface.md#versions.
 """
 
 from dataclasses import dataclass
@@ -128,9 +130,11 @@ async def write_draft(
 
 
 async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
-    """Open a draft with the content of an earlier version, and archive the open draft (D3).
+    """Open a draft with the content of an earlier version, and archive the open draft.
 
     Raises as `foreign_version`, and ValidationError when the version no longer compiles.
+
+    See interface.md#versions.
     """
     content = await content_of(work, actor, owner.id, version_id)
     compiled = await _require_compiled(work, actor, owner, content)

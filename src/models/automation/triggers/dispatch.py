@@ -225,7 +225,7 @@ async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) ->
 
 
 def _trigger_payload(event: TriggerEvent) -> JsonObject:
-    """The trigger payload of the runs that an event starts (decisions C7)."""
+    """The trigger payload of the runs that an event starts (interface.md#triggers)."""
     if event.kind == EventKind.RECORD_CHANGED:
         return payload_of(event.payload)
     return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}

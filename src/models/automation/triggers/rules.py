@@ -23,7 +23,7 @@ _PAYLOAD = ("record", "before", "changedKeys", "actor")
 
 
 def payload_of(change: JsonObject) -> JsonObject:
-    """The trigger payload of a change (decisions C7)."""
+    """The trigger payload of a change (interface.md#triggers)."""
     return {key: change[key] for key in _PAYLOAD}
 
 

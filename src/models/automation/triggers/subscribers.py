@@ -181,7 +181,7 @@ async def start_run(
 ) -> None:
     """Accept a run whose id follows from `names`; repeating this changes nothing.
 
-    A chain of runs that is too long ends here, with a notification (decisions C7).
+    A chain of runs that is too long ends here, with a notification (interface.md#chains-of-runs).
     """
     if is_too_long(chain):
         await _notify_loop(work, subscriber)

@@ -1,6 +1,6 @@
 """Commands that resume waiting nodes: a decision, a resume URL, a published event.
 
-The answer of a command is final when its transaction commits (design 3).
+The answer of a command is final when its transaction commits (interface.md#cost-of-nodes).
 """
 
 import json

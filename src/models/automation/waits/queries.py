@@ -1,6 +1,6 @@
 """Reading waits, and the nodes that wait for what the actor may give.
 
-Every query of these nodes names the workspace (promise I6).
+Every query of these nodes names the workspace (architecture.md#workspace-in-every-query).
 """
 
 from collections.abc import Sequence

@@ -404,13 +404,13 @@ def values_read(reads: Mapping[str, Paths], variables: Mapping[str, Any]) -> Jso
     They are taken when the node begins to wait, so that an event that meets very many waiting nodes
     needs no more than their rows.
     """
-    found = {name: part(variables[name], paths_) for name, paths_ in reads.items()}
-    if len(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")) > MAX_BYTES_READ:
+    values = {name: part(variables[name], paths_) for name, paths_ in reads.items()}
+    if len(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")) > MAX_BYTES_READ:
         raise BindingError(
             f"The filter reads more than {MAX_BYTES_READ // 1024} KiB of the run; "
             "let it select less."
         )
-    return found
+    return values
 
 
 _INDEX = re.compile(r"0|[1-9]\d{0,5}")

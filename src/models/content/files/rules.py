@@ -90,7 +90,7 @@ def answered_claim(now: datetime) -> AssetClaim:
 
 
 def download_url(keys: KeyRing, workspace_id: Id, file_id: Id, claim: AssetClaim) -> str:
-    """The path that gives a file's bytes without any other credential (interface, Stored file).
+    """The path that gives a file's bytes without any other credential (interface.md#stored-file).
 
     It ends with its claim, and with the file.
     """

@@ -90,9 +90,10 @@ async def placement_changed(
 async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None) -> None:
     """Check that the actor may put things below an item, or at the root when it is None.
 
-    A command whose body names a parent asks this before it judges the rest (decisions C2). The
-    parent stays where it is until the transaction ends. Raises `NotFoundError` when the actor does
-    not see it, `DeniedError` without edit access, `ValidationError` when it is too far down.
+    A command whose body names a parent asks this before it judges the rest
+    (interface.md#order-of-checks). The parent stays where it is until the transaction ends. Raises
+    `NotFoundError` when the actor does not see it, `DeniedError` without edit access,
+    `ValidationError` when it is too far down.
     """
     await share_tree(work, actor.workspace_id)
     if parent_item_id is None:

@@ -156,10 +156,10 @@ def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
     """Ids of the items on which this member is below a level, of the whole workspace.
 
     These are the items in the trash; for members who are no managers also the items that neither
-    their role nor a grant opens to that level (decisions C4). Whatever is below an item went to the
-    trash with it (`own_tree`). Of neither set PostgreSQL expects more rows than there are items, as
-    it does of a recursion: so it looks ids up in a hash table of them, and does not compare each
-    with all.
+    their role nor a grant opens to that level (interface.md#item-levels). Whatever is below an item
+    went to the trash with it (`own_tree`). Of neither set PostgreSQL expects more rows than there
+    are items, as it does of a recursion: so it looks ids up in a hash table of them, and does not
+    compare each with all.
     """
     mine = item.c.workspace_id == actor.workspace_id
     if actor.role in MANAGERS:

@@ -1,4 +1,4 @@
-"""Kinds of items, the bounds of the tree, titles of copies (interface, Item)."""
+"""Kinds of items, the bounds of the tree, titles of copies (interface.md#item)."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from models.core.access.rules import Scope
 from models.core.values import children
 
 TRASH_DAYS = 30
-"""Days within which what was deleted can be restored (decisions C1)."""
+"""Days within which what was deleted can be restored (interface.md#trash)."""
 
 MAX_TREE_DEPTH = 50
 MAX_METADATA_BYTES = 64 * 1024
@@ -59,10 +59,12 @@ WRITE_SCOPES: Mapping[ItemKind, Scope] = MappingProxyType(
         ItemKind.EXTERNAL_RESOURCE: Scope.INTEGRATIONS_WRITE,
     }
 )
-"""The scope that writing an item of a kind needs beside resources:write (decisions C15).
+"""The scope that writing an item of a kind needs beside resources:write.
 
 A form is a way of looking at its database, as a view is; edit access to that database is asked
 for by itself, and no field is made with it.
+
+See interface.md#scopes-of-item-kinds.
 """
 
 

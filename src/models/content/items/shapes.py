@@ -1,4 +1,7 @@
-"""Items on the wire, and the type of an item's row (interface, Item; decisions C15, C17)."""
+"""Items on the wire, and the type of an item's row.
+
+See interface.md#item, interface.md#request-bodies.
+"""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol

@@ -83,7 +83,7 @@ def check_version(surface_row: Surface, expected_version: int | None) -> None:
 
 
 def check_settings(settings: JsonObject, path: str) -> None:
-    """Settings are free-form, of bounded size and depth (decisions C1)."""
+    """Settings are free-form, of bounded size and depth (interface.md#bodies)."""
     try:
         check_storable(settings, MAX_SETTINGS_DEPTH)
     except InvalidValueError as problem:

@@ -1,4 +1,4 @@
-"""Surfaces, blocks and comments on the wire (decisions C16)."""
+"""Surfaces, blocks and comments on the wire (ADR 0009)."""
 
 from typing import Annotated
 

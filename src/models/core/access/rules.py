@@ -225,7 +225,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A resource as one user sees it in a workspace (decisions C4).
+    """A resource as one user sees it in a workspace (interface.md#item-levels).
 
     `restricted` says that an item on its way to the root is; then the role gives nothing.
     `granted` is the highest level given to the user on the way, as far as that item.

@@ -1,1 +1,4 @@
-"""Expressions: CEL text compiled once and evaluated on data under budgets (decisions C11)."""
+"""Expressions: CEL text compiled once and evaluated on data under budgets.
+
+See interface.md#expressions.
+"""

@@ -2,7 +2,7 @@
 
 The filter decides what `field` names, and what an operator takes as `value`: whoever reads a tree
 gives the function that reads its leaves. A filter is true or false for everything it is asked of:
-what is empty passes no positive test, so a negation is exactly the rest (decisions C5).
+what is empty passes no positive test, so a negation is exactly the rest (interface.md#filters).
 """
 
 from collections.abc import Callable, Mapping

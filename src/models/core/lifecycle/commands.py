@@ -1,8 +1,10 @@
-"""Guarded writes and indexes that every table of durable work shares (promises I2, I3, I5).
+"""Guarded writes and indexes that every table of durable work shares.
 
 A write is conditional on the states it may leave, so repeating one is harmless and closed work
 stays as it is. What Temporal is told of a piece of work leaves through the outbox, in the
 transaction that decided it.
+
+See architecture.md#final-statuses.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

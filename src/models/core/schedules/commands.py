@@ -107,7 +107,7 @@ async def set_next_run(
 async def set_passed_over(
     work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counts: PassedOverCounts
 ) -> None:
-    """Show how many due times of the schedule had no run (reliability G23)."""
+    """Show how many due times of the schedule had no run."""
     await work.execute(
         update(kind.table)
         .where(kind.table.c.id == subject_id)

@@ -1,4 +1,4 @@
-"""Cron expressions of five fields, as crontab(5) reads them (decisions C7, ADR 0128)."""
+"""Cron expressions of five fields, as crontab(5) reads them (ADR 0128)."""
 
 import re
 from collections.abc import Iterator

@@ -1,48 +1,18 @@
 """Timetables of schedules in their time zones: due times, changes of the clock, notes. Pure."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from itertools import chain, dropwhile, islice, takewhile
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
-
-from pydantic import AfterValidator
 
 from models.core.base import Id, Shape
 from models.core.schedules.cron import Cron
 from runtime.clock import wire_timestamp
 from runtime.derived_ids import derived_id
 from runtime.temporal.families import Family
-
-_NO_ZONES = re.compile(r"localtime|posixrules|Factory|(posix|right)/.*", re.DOTALL)
-"""Names that systems keep beside the database: not on every machine, and not the same on each."""
-
-
-@lru_cache(maxsize=1_024)
-def is_timezone(name: str) -> bool:
-    """True when `name` is a zone of the IANA database, such as Europe/Berlin."""
-    if len(name) > 64 or _NO_ZONES.fullmatch(name):
-        return False
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        # KeyError: unknown; ValueError: not a key; OSError: a directory such as "Europe".
-        return False
-    return True
-
-
-def _known_timezone(name: str) -> str:
-    if not is_timezone(name):
-        raise ValueError("is not an IANA time zone such as Europe/Berlin")
-    return name
-
-
-Timezone = Annotated[str, AfterValidator(_known_timezone)]
-"""The name of a zone of the IANA database."""
 
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
@@ -159,7 +129,7 @@ class Timetable:
 
 
 def due_run_id(schedule_id: str, due: datetime) -> UUID:
-    """The run of one due time, whoever asks for it and however often (decisions D2)."""
+    """The run of one due time, whoever asks for it and however often (interface.md#schedules)."""
     return derived_id(schedule_id, wire_timestamp(due))
 
 
@@ -240,7 +210,10 @@ Overlap = Literal["skip", "buffer_one", "allow_all", "cancel_other"]
 """The fate of a due time while an earlier run still goes on."""
 
 CATCHUP_SECONDS = 600
-"""Delay within which a due time is made up for, unless somebody says otherwise (decisions C7)."""
+"""Delay within which a due time is made up for, unless somebody says otherwise.
+
+See interface.md#schedules.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from models.data.formulas.rules import FieldRef, dependents
 LONGEST_LABEL = 200
 
 WAIT_SECONDS = 600
-"""The time a request waits for a copy (decisions C18)."""
+"""The time a request waits for a copy (interface.md#idempotency)."""
 
 _BY_WAY_OF = "relationFieldKey"
 _NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)

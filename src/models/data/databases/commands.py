@@ -41,7 +41,7 @@ from runtime.ids import new_id
 
 
 async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) -> DatabaseDetail:
-    """A new database with its fields, its views and its item (decisions C17).
+    """A new database with its fields, its views and its item (interface.md#request-bodies).
 
     Raises `NotFoundError` or `DeniedError` for the parent and for what fields name,
     `ValidationError` for the fields and views, `ConflictError` for a key in use.

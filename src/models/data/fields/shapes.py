@@ -1,4 +1,4 @@
-"""Fields on the wire (interface, Field; decisions C17)."""
+"""Fields on the wire (interface.md#field, interface.md#request-bodies)."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Forms on the wire: as their makers see them, and as the public does (decisions C5, C16)."""
+"""Forms on the wire: as their makers see them, and as the public does (interface.md#forms)."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""Formulas: CEL over the fields of one record, typed by them (decisions C5, C11)."""
+"""Formulas: CEL over the fields of one record, typed by them (interface.md#formulas)."""

@@ -16,7 +16,7 @@ from models.data.fields.rules.values import value_form
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000
-"""Records of one export, as many as a sheet holds (decisions C3)."""
+"""Records of one export, as many as a sheet holds (interface.md#limits)."""
 MAX_SHEET_CELLS = 5_000_000
 """Cells of one sheet; writing as many takes minutes."""
 LONG = 10**15

@@ -1,4 +1,4 @@
-"""Exports on the wire (decisions C16)."""
+"""Exports on the wire (ADR 0013)."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -126,7 +126,7 @@ async def delete_record(
 async def write_batch(
     work: UnitOfWork, actor: Actor, database_id: Id, body: RecordBatch
 ) -> BatchResult:
-    """Do all operations, or none (decisions C3).
+    """Do all operations, or none (interface.md#writes-of-records).
 
     No record may be meant twice. Raises `NotFoundError`, `ValidationError` and `ConflictError`,
     each naming every operation it is about as `operations.<i>`.

@@ -266,10 +266,12 @@ async def ask_records(
 async def query_records(
     work: UnitOfWork, workspace_id: Id, database_id: Id, body: RecordQuery, keys: KeyRing
 ) -> QueryResult:
-    """The records a query asks for, at most 200 at once, with groups and figures (C3, C5).
+    """The records a query asks for, at most 200 at once, with groups and figures.
 
     It writes nothing, knows no views and shows nothing of other databases. Raises `NotFoundError`
     for the database, `ValidationError` for what is wrong with the query, `QueryTooSlowError`.
+
+    See interface.md#record-queries.
     """
     schema = await load_schema(work, workspace_id, database_id)
     query = read_query(body, schema.fields, work.now)

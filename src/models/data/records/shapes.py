@@ -1,4 +1,4 @@
-"""Records and queries on the wire (interface, Record; decisions C5, C17)."""
+"""Records and queries on the wire (interface.md#record, interface.md#record-queries)."""
 
 from typing import Annotated, Any, Literal
 

@@ -7,8 +7,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from models.core.lifecycle.rules import Lifecycle
-from models.core.schedules.timetables import is_timezone
-from models.core.values import InvalidValueError, day
+from models.core.values import InvalidValueError, day, is_timezone
 from runtime.errors import ConflictError, ValidationError
 
 

@@ -1,4 +1,4 @@
-"""Time entries on the wire (interface, Time entry; decisions C12, C17)."""
+"""Time entries on the wire (interface.md#time-entry, interface.md#time-entries)."""
 
 from enum import StrEnum
 from typing import Annotated

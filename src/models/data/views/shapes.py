@@ -1,4 +1,4 @@
-"""Views on the wire (interface, View; decisions C5)."""
+"""Views on the wire (interface.md#view, interface.md#views)."""
 
 from typing import Annotated, Any, Literal
 

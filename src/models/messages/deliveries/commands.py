@@ -1,4 +1,7 @@
-"""Accepting and reading deliveries, and the guarded writes of attempts (promise I3)."""
+"""Accepting and reading deliveries, and the guarded writes of attempts.
+
+See architecture.md#final-statuses.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

@@ -48,7 +48,7 @@ PAUSES: Mapping[DeliveryChannel, Sequence[float]] = {
         *(hours * HOUR for hours in (2, 5, 10, 14, 20, 24)),
     ),
 }
-"""Seconds between two attempts (decisions C16 for webhooks); after the last one it has failed."""
+"""Seconds between two attempts; after the last one it has failed."""
 
 LONGEST_PAUSE = 24 * HOUR
 """A receiver that asks for more is asked again after this time."""

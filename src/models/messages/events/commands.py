@@ -109,9 +109,9 @@ async def emit(
 ) -> None:
     """Keep an event for the dispatcher if any automation subscribes to its kind and subject.
 
-    `payload` becomes the trigger payload of every run (decisions C7). An `event_id` derived from
-    what happened makes a repeated emission harmless. The automations in `answered_by` have been
-    started for what happened in another way; the dispatcher starts none of them again.
+    `payload` becomes the trigger payload of every run (interface.md#triggers). An `event_id`
+    derived from what happened makes a repeated emission harmless. The automations in `answered_by`
+    have been started for what happened in another way; the dispatcher starts none of them again.
     """
     if answered_by:
         payload = {**payload, ANSWERED_BY: [str(one) for one in answered_by]}

@@ -1,4 +1,7 @@
-"""Accepting jobs, the guarded writes of whoever executes them (promise I3), and their purge."""
+"""Accepting jobs, the guarded writes of whoever executes them, and their purge.
+
+See architecture.md#final-statuses.
+"""
 
 from datetime import datetime
 

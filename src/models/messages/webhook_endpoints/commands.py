@@ -47,7 +47,7 @@ from runtime.ids import new_id
 from runtime.postgresql.statements import lock_name
 
 MAX_ENDPOINTS = 50
-"""A workspace has at most this many endpoints (promise I12)."""
+"""A workspace has at most this many endpoints (architecture.md#bounds)."""
 
 _endpoint = webhook_endpoint.c
 

@@ -1,4 +1,4 @@
-"""Webhook endpoints and what was delivered to them, on the wire and read (decisions C16)."""
+"""Webhook endpoints and what was delivered to them, on the wire and read."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

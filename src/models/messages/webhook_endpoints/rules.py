@@ -1,4 +1,4 @@
-"""Rules for sending to an endpoint and for giving it up (decisions C16, ADR 0057). Pure."""
+"""Rules for sending to an endpoint and for giving it up (ADR 0057). Pure."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum

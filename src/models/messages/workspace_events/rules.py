@@ -1,4 +1,4 @@
-"""Types of events in the log (decisions C13), and the scope that reads them."""
+"""Types of events in the log (interface.md#workspace-log), and the scope that reads them."""
 
 from collections.abc import Set
 from enum import StrEnum

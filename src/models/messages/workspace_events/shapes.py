@@ -1,4 +1,4 @@
-"""The workspace log on the wire, and the `data` of each type of event (decisions C13).
+"""The workspace log on the wire, and the `data` of each type of event (interface.md#workspace-log).
 
 Triggers of the tables and commands of higher wings write this data. The tests hold every event they
 log against its shape.

@@ -1,4 +1,4 @@
-"""Assigning variants to callers, and counting what happens to them (decisions C16, ADR 0049)."""
+"""Assigning variants to callers, and counting what happens to them (ADR 0049)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -221,15 +221,15 @@ async def record_events(
     reasons = [_ignored(event, draws) for event in body.events]
     # An exposure counts before what follows it, whatever the order of the events.
     for kind in (EXPOSURE, CONVERSION, ERROR):
-        for drawn in draws:
+        for entry in draws:
             places = [
                 place
                 for place, event in enumerate(body.events)
                 if reasons[place] is None
-                and _names(event, drawn.row)
-                and _means(event, drawn) == kind
+                and _names(event, entry.row)
+                and _means(event, entry) == kind
             ]
-            if places and isinstance(drawn, Drawn) and not await _count(work, drawn, kind):
+            if places and isinstance(entry, Drawn) and not await _count(work, entry, kind):
                 for place in places:
                     reasons[place] = IgnoredBecause.NOT_EXPOSED
     results = [_result(reason) for reason in reasons]

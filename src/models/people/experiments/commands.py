@@ -1,4 +1,7 @@
-"""Making and changing experiments, and deleting what units did in old ones (decisions C13)."""
+"""Making and changing experiments, and deleting what units did in old ones.
+
+See interface.md#experiments.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,7 +51,10 @@ from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
 
 MAX_EXPERIMENTS = 1_000
-"""Experiments that are not archived (promise I12); of automations each has one at most."""
+"""Experiments that are not archived; of automations each has one at most.
+
+See architecture.md#bounds.
+"""
 
 LOCKED = frozenset(
     {

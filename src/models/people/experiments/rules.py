@@ -1,4 +1,7 @@
-"""Experiments: their states, their variants, and who gets which (decisions C13). Pure."""
+"""Experiments: their states, their variants, and who gets which. Pure.
+
+See interface.md#experiments.
+"""
 
 import hashlib
 import math
@@ -197,16 +200,16 @@ def share_out_probability(exposures: Sequence[int], splits: Sequence[float]) -> 
     return chi_square_tail(statistic, len(exposures) - 1)
 
 
-def equal_shares_probability(one: tuple[int, int], other: tuple[int, int]) -> float:
+def equal_shares_probability(first: tuple[int, int], second: tuple[int, int]) -> float:
     """The probability that two shares, each (part, whole), differ at least as much by chance.
 
     The chi-square test of a table of two by two, with Yates' correction.
     """
-    parts, wholes = one[0] + other[0], one[1] + other[1]
+    parts, wholes = first[0] + second[0], first[1] + second[1]
     if parts in {0, wholes}:
         return 1.0
     statistic = 0.0
-    for part, whole in (one, other):
+    for part, whole in (first, second):
         for seen, marginal in ((part, parts), (whole - part, wholes - parts)):
             expected = whole * marginal / wholes
             apart = abs(seen - expected)

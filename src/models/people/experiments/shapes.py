@@ -1,4 +1,4 @@
-"""Experiments on the wire (interface, Experiment; decisions C13, C17)."""
+"""Experiments on the wire (interface.md#experiment, interface.md#experiments)."""
 
 from typing import Annotated
 

@@ -34,7 +34,7 @@ from runtime.ids import new_id
 from runtime.postgresql.statements import lock_name
 
 MAX_CONNECTIONS = 200
-"""A workspace holds at most this many connections (promise I12)."""
+"""A workspace holds at most this many connections (architecture.md#bounds)."""
 
 
 async def create_connection(

@@ -1,4 +1,7 @@
-"""Reading runs and what they left out; every query names the workspace (promise I6)."""
+"""Reading runs and what they left out; every query names the workspace.
+
+See architecture.md#workspace-in-every-query.
+"""
 
 import csv
 import io

@@ -1,4 +1,7 @@
-"""The states of a run, what starts one, and what is known of its source (decisions C10). Pure."""
+"""The states of a run, what starts one, and what is known of its source. Pure.
+
+See interface.md#data-source-run-states.
+"""
 
 import uuid
 from collections.abc import Sequence

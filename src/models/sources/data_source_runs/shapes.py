@@ -1,4 +1,4 @@
-"""Runs on the wire (interface, Data source run, Spreadsheet import result; decisions C10, C17)."""
+"""Runs on the wire (interface.md#data-source-run, interface.md#spreadsheet-imports)."""
 
 from enum import StrEnum
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The schedules of data sources: what our rows say they should be (decisions C10)."""
+"""The schedules of data sources: what our rows say they should be (interface.md#data-sources)."""
 
 from collections.abc import Sequence
 from datetime import datetime

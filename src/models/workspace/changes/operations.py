@@ -155,7 +155,7 @@ _VISIBLE: Mapping[str, _Visible] = {
 
 
 async def _admit(work: UnitOfWork, actor: Actor, kind: OperationKind, about: object) -> None:
-    """The checks of the endpoint (decisions C2): scope, visibility, level."""
+    """The checks of the endpoint (interface.md#order-of-checks): scope, visibility, level."""
     rule = RULES[kind]
     if rule.scope not in actor.scopes and rule.other_scope not in actor.scopes:
         raise DeniedError(f"The credential lacks the scope {rule.scope}.")

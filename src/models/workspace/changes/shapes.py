@@ -1,4 +1,4 @@
-"""Change sets on the wire (interface, AI run apply result; decisions C13, C16)."""
+"""Change sets on the wire (interface.md#change-set-states)."""
 
 from typing import Annotated
 

@@ -1,6 +1,6 @@
 """Decisions of administrators about a run, under the lock of its row, from creation to rollback.
 
-The row holds the decision; the execution is told of it afterwards (decisions C14, D5).
+The row holds the decision; the execution is told of it afterwards (ADR 0043).
 """
 
 from collections.abc import Collection, Sequence

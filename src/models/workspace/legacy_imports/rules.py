@@ -1,4 +1,7 @@
-"""The states of a run and of its workspaces, and what follows from them (decisions C14). Pure."""
+"""The states of a run and of its workspaces, and what follows from them. Pure.
+
+See interface.md#legacy-import-states.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

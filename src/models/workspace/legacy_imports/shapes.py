@@ -1,4 +1,4 @@
-"""Legacy import runs on the wire (interface, Legacy import run; decisions C14)."""
+"""Legacy import runs on the wire (interface.md#legacy-import-run)."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""Share links: public access to one item by a token (interface, Item share link)."""
+"""Share links: public access to one item by a token (interface.md#share-links)."""

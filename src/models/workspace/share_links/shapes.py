@@ -1,4 +1,4 @@
-"""Share links on the wire (interface, Item share link), and what they show to a visitor."""
+"""Share links on the wire (interface.md#share-links), and what they show to a visitor."""
 
 from typing import Annotated, Any
 

@@ -47,7 +47,7 @@ SHAREABLE = frozenset(
         ItemKind.FILE,
     }
 )
-"""The kinds of items that a link may open (decisions C13)."""
+"""The kinds of items that a link may open (interface.md#share-links)."""
 
 MAX_USES = 1_000_000_000
 

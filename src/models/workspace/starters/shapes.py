@@ -1,4 +1,4 @@
-"""Starters and plans on the wire (interface, Starter plan; decisions C13, C18)."""
+"""Starters and plans on the wire (interface.md#starter-plans)."""
 
 from enum import StrEnum
 from typing import Annotated, Any

@@ -134,7 +134,7 @@ async def update_item(
 
 
 async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id) -> DeletedItem:
-    """Put an item and all below it into the trash for 30 days (interface, Delete item).
+    """Put an item and all below it into the trash for 30 days (interface.md#trash).
 
     Raises what `trash_item` raises.
     """

@@ -1,4 +1,4 @@
-"""Items together with what stands behind them (interface, Delete item; decisions C15, C17)."""
+"""Items together with what stands behind them (interface.md#targets-of-items)."""
 
 from typing import Annotated
 

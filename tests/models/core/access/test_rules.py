@@ -1,4 +1,4 @@
-"""Roles, scopes and levels (decisions C4)."""
+"""Roles, scopes and levels (interface.md#roles)."""
 
 import itertools
 import uuid

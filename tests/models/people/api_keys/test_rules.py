@@ -1,4 +1,4 @@
-"""The shape of a key (decisions C4)."""
+"""The shape of a key (interface.md#api-keys)."""
 
 import re
 import zlib

@@ -241,7 +241,7 @@ class Drawing(Input):
 
 
 class Aggregate(Input):
-    """A figure of many records (decisions C5); `count` alone needs no field."""
+    """A figure of many records (interface.md#record-queries); `count` alone needs no field."""
 
     op: Literal[
         "count", "count_empty", "count_filled", "count_unique", "percent_empty", "percent_filled",
@@ -414,7 +414,10 @@ _ON_CANVAS = {
 
 
 def scope_on(surface: SurfaceKind, scope: Scope) -> Scope:
-    """The scope that stands for `scope` on this kind of surface (decisions C16, canvas)."""
+    """The scope that stands for `scope` on this kind of surface.
+
+    See interface.md#scopes-of-item-kinds.
+    """
     return _ON_CANVAS.get(scope, scope) if surface is SurfaceKind.CANVAS else scope
 
 

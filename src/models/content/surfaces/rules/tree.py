@@ -14,7 +14,7 @@ from models.core.problems import an, located, refuse
 from runtime.errors import Detail, ValidationError
 
 COLUMNS = 12
-"""Of a dashboard (decisions C13, the grid of the home layout)."""
+"""Of a dashboard, as in home layouts (interface.md#home-layout)."""
 
 MAX_ROWS = 10_000
 MAX_HEIGHT = 100

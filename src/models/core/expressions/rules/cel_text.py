@@ -192,10 +192,10 @@ def without_coalesce(text: str, qualifiers: Collection[str] = ()) -> str:
     Raises ValueError for too many calls or arguments and for a bracket without its other half.
     `qualifiers` are the first names of variables like `record.price`, which are there always.
 
-    `coalesce(a, b, …)` is the first that is there and not null, as in SQL (decisions C11). CEL has
-    no such function and the library runs none of ours. A path into the data that ends on its way
-    (`trigger.customer.name` without a customer) is null here, where it would be an error elsewhere.
-    What follows the argument that counts is not evaluated.
+    `coalesce(a, b, …)` is the first that is there and not null, as in SQL
+    (interface.md#expressions). CEL has no such function and the library runs none of ours. A path
+    into the data that ends on its way (`trigger.customer.name` without a customer) is null here,
+    where it would be an error elsewhere. What follows the argument that counts is not evaluated.
     """
     if sum(token.text == COALESCE for token in tokens(text)) > MOST_COALESCE_CALLS:
         raise ValueError(f"It calls {COALESCE} more than {MOST_COALESCE_CALLS} times.")

@@ -1,4 +1,4 @@
-"""Errors of making a value from data (decisions C8, D2: `binding_error` is never retried)."""
+"""Errors of making a value from data (`binding_error` is never retried: interface.md#retries)."""
 
 from runtime.errors import InvalidError
 

@@ -14,7 +14,7 @@ from models.core.expressions.rules.errors import ExpressionError, ExpressionLimi
 from models.core.values import InvalidValueError, all_digits, exact_number
 
 MAX_DEPTH = 100
-"""Levels of nesting; bodies are refused at 64 already (design I12)."""
+"""Levels of nesting; bodies are refused at 64 already (architecture.md#bounds)."""
 
 MAX_RESULT_SIZE = 8 * 1024 * 1024
 """Characters of one result, each of its values counted as `VALUE_SIZE` more."""
@@ -132,7 +132,7 @@ class ResultReader:
 
 
 def iso_timestamp(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds (interface, general rule 4); naive means UTC."""
+    """ISO 8601 in UTC with milliseconds (interface.md#timestamps); naive means UTC."""
     utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -30,7 +30,7 @@ from runtime.errors import Detail, ValidationError
 
 MAX_DATA_BYTES = 1 << 20
 TRASH = timedelta(days=30)
-"""The time in which a deleted record can be restored (decisions C1)."""
+"""The time in which a deleted record can be restored (interface.md#trash)."""
 
 Links = Mapping[str, Sequence[Id]]
 """Key of a relation field → the records it points at, in order."""
@@ -320,7 +320,7 @@ def repeated_writes(writes: Iterable[tuple[Write, object]]) -> list[Detail]:
 
 
 MAX_BYTES = 1 << 20
-"""The size of a payload (decisions C3)."""
+"""The size of a payload (interface.md#limits)."""
 
 _VALUES = ("data", "relations", "computed", "system")
 
@@ -341,10 +341,12 @@ def _omitted(record: JsonObject) -> Iterable[str]:
 
 
 def bounded_change(change: JsonObject) -> JsonObject:
-    """The change as it may wait: of one that is too large, long values are left out (C3).
+    """The change as it may wait: of one that is too large, long values are left out.
 
     `omittedKeys` in a record then names them. Where many values are too much together, shorter
     ones are left out, too.
+
+    See interface.md#limits.
     """
     kept, longest = change, MAX_KEPT
     while _size(kept) > MAX_BYTES and longest:

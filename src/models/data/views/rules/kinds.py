@@ -1,4 +1,4 @@
-"""The kinds, placements and scopes of views (decisions C5, Views)."""
+"""The kinds, placements and scopes of views (interface.md#views)."""
 
 from enum import StrEnum
 

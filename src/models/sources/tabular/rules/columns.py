@@ -1,8 +1,9 @@
 """The columns of a table: which kind all cells of each agree on, and which field it suggests.
 
-A kind is taken only when every cell agrees (decisions C10): digits with a leading zero and digits
-beyond the precision of a number stay text, and no day is read from a bare number. What the notation
-of the table leaves open is read in every way, until `conventions` of a column says which counts.
+A kind is taken only when every cell agrees (interface.md#previews): digits with a leading zero and
+digits beyond the precision of a number stay text, and no day is read from a bare number. What the
+notation of the table leaves open is read in every way, until `conventions` of a column says which
+counts.
 """
 
 import re
@@ -306,7 +307,7 @@ def _is_choice(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """A column with the field it suggests (decisions C10, preview)."""
+    """A column with the field it suggests (interface.md#previews)."""
 
     source_path: str
     suggested_key: str

@@ -1,4 +1,4 @@
-"""The reasons why foreign rows could not be brought in (decisions C10, `errorKind`)."""
+"""The reasons why foreign rows could not be brought in (interface.md#data-source-run-states)."""
 
 from enum import StrEnum
 

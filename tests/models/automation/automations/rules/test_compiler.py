@@ -1,4 +1,4 @@
-"""Compiling graphs: every check of decisions C8, and what a right graph becomes."""
+"""Compiling graphs: every check (interface.md#checks-of-a-graph), what a right graph becomes."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What keeps loops from compiling: bodies that leak, are missing, or lie too deep (C8)."""
+"""What keeps loops from compiling: bodies that leak, are missing, or lie too deep."""
 
 from itertools import pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""What would be null in every run: outputs of later nodes, and of other iterations (C8)."""
+"""What would be null in every run: outputs of later nodes, and of other iterations."""
 
 from typing import Any
 

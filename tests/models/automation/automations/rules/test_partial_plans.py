@@ -1,4 +1,4 @@
-"""Plans of runs that begin in the middle, at any depth of loops (decisions D3)."""
+"""Plans of runs that begin in the middle, at any depth of loops (interface.md#runs-from-a-node)."""
 
 import time
 

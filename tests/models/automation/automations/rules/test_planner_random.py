@@ -66,7 +66,7 @@ def is_taken(outcome: EdgeOutcome, how: str) -> bool:
 
 
 def expected(plan: Plan, endings: dict[str, str]) -> dict[str, str]:
-    """What C8 says becomes of every node, read off the graph in topological (name) order."""
+    """What becomes of every node, read off the graph in topological (name) order."""
     how: dict[str, str] = {}
     for node in plan.nodes:
         incoming = [edge for edge in plan.edges if edge.target == node.id]

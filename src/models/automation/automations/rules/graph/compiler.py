@@ -208,7 +208,7 @@ def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]
     """Secrets that are not there or would stay here, and variables the graph does not have.
 
     A graph that declares variables declares all it reads; one that declares none leaves them to
-    the runs, which may bring values along (decisions D3).
+    the runs, which may bring values along (interface.md#runs-from-a-node).
     """
     for node in graph.nodes:
         yield from ((node.id, message) for message in _secret_problems(node, catalog))

@@ -1,6 +1,8 @@
-"""The parameters of each node kind: config overlaid with input, bindings resolved (C6, C8).
+"""The parameters of each node kind: config overlaid with input, bindings resolved.
 
 At run time these models check the resolved values; the compiler checks what is static with them.
+
+See interface.md#nodes.
 """
 
 from collections.abc import Mapping
@@ -155,10 +157,10 @@ class StopConfig(Input):
 
 
 MAX_ITEMS = 10_000
-"""Items of one for_each (decisions C3)."""
+"""Items of one for_each (interface.md#limits)."""
 MAX_PARALLELISM = 50
 MAX_ITERATIONS = 1_000
-"""Iterations of one repeat (decisions C8)."""
+"""Iterations of one repeat (interface.md#limits)."""
 
 _Collect = bool | Annotated[str, Field(min_length=1, max_length=64)] | None
 

@@ -1,4 +1,4 @@
-"""Node kinds, their cost classes, and the outcomes of their edges (decisions C8, D2).
+"""Node kinds, their cost classes, and the outcomes of their edges (interface.md#nodes).
 
 Standard library only: the workflow reads this table inside the Temporal sandbox. The model of
 each kind's config is in `configs.CONFIGS`.
@@ -40,7 +40,10 @@ class NodeKind(StrEnum):
 
 
 class CostClass(StrEnum):
-    """The way a node is executed, chosen by its kind and never by the author (decisions D2)."""
+    """The way a node is executed, chosen by its kind and never by the author.
+
+    See interface.md#cost-of-nodes.
+    """
 
     QUICK = "quick"
     """One local activity: one database transaction."""

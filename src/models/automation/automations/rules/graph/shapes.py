@@ -145,7 +145,7 @@ Binding = TypeAliasType(
 )
 
 MAX_WAIT_SECONDS = 30 * 86_400
-"""A wait cannot outlast its run (decisions C3)."""
+"""A wait cannot outlast its run (interface.md#limits)."""
 
 
 def one_or_many(value: object) -> object:
@@ -239,7 +239,7 @@ def _payload_size(value: JsonObject) -> JsonObject:
 
 
 NodeId = Annotated[str, Field(pattern=r"^[^/:\x00-\x1f\x7f]{1,64}$")]
-"""Scope keys are made of node ids with `/` and `:` between them (decisions C8)."""
+"""Scope keys are made of node ids with `/` and `:` between them (interface.md#scopes-of-loops)."""
 
 ItemId = Annotated[str, Field(min_length=1, max_length=64)]
 Reference = Annotated[str, Field(max_length=64)]
@@ -295,7 +295,7 @@ class GraphNode(Input, AbsentNotNull):
     position: Position | None = None
 
     def parameters(self) -> JsonObject:
-        """Config overlaid with input, bindings unresolved (decisions C8)."""
+        """Config overlaid with input, bindings unresolved (interface.md#bindings)."""
         overlay = {name: binding.to_json() for name, binding in self.input.items()}
         return {**self.config, **overlay}
 

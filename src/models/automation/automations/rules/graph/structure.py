@@ -20,7 +20,10 @@ _LONGEST_CYCLE_SHOWN = 12
 
 
 def entries_of(graph: Graph) -> list[str]:
-    """The nodes at which a run begins: the named entries, or else those nothing leads to (C8)."""
+    """The nodes at which a run begins: the named entries, or else those nothing leads to.
+
+    See interface.md#execution-of-a-graph.
+    """
     if graph.entry_node_ids:
         return list(dict.fromkeys(graph.entry_node_ids))
     targets = {edge.target for edge in graph.edges}
@@ -116,7 +119,7 @@ def _spelled(cycle: Sequence[str]) -> str:
 
 
 MAX_NESTING = 5
-"""Depth of nested loops (decisions C3)."""
+"""Depth of nested loops (interface.md#limits)."""
 
 Home = Mapping[str, str]
 

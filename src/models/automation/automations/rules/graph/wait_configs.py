@@ -16,7 +16,7 @@ from models.core.access.rules import Role
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
-from models.core.schedules.timetables import Timezone
+from models.core.values import Timezone
 
 _WaitSeconds = Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)]
 
@@ -40,7 +40,7 @@ class DelayConfig(Input):
 
 
 RUN_VARIABLES = ("trigger", "nodes", "item", "index", "run", "vars")
-"""Variables that the filter of an event may read besides its data (decisions C11)."""
+"""Variables that the filter of an event may read besides its data (interface.md#expressions)."""
 
 _EVENT = environment(dict.fromkeys(("data", *RUN_VARIABLES), Type.ANY))
 

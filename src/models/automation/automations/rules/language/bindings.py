@@ -77,7 +77,7 @@ class BindingContext:
     sends_secrets: bool = False
 
     def variables(self) -> JsonObject:
-        """The variables of expressions and filters (decisions C11)."""
+        """The variables of expressions and filters (interface.md#expressions)."""
         return {
             "trigger": self.trigger,
             "nodes": self.nodes,

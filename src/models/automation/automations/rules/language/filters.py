@@ -33,8 +33,7 @@ from models.core.filters.grammar import (
     positive_leaf,
     read_tree,
 )
-from models.core.schedules.timetables import is_timezone
-from models.core.values import InvalidValueError
+from models.core.values import InvalidValueError, is_timezone
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.query.filters import FieldLeaves, Leaf, has_form, leaf_holds
 

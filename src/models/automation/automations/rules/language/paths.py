@@ -47,7 +47,7 @@ class Path:
     _query: tuple[Segment, ...] | None = None
 
     def get(self, value: JsonValue) -> JsonValue:
-        """The value at the path, None when there is none (decisions C8).
+        """The value at the path, None when there is none (interface.md#bindings).
 
         Raises BindingError for data too large to be searched.
         """

@@ -1,7 +1,9 @@
-"""The compiled plan of a version: all that a workflow knows of a graph (design 3.3).
+"""The compiled plan of a version: all that a workflow knows of a graph.
 
 A plan enters Temporal history, so it carries ids, kinds, labels, edges and timing, never a config
 or a value of a user's data.
+
+See architecture.md#the-way-of-one-run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +24,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class PlanRetry:
-    """A node's retry policy in seconds, taken 1:1 into a Temporal RetryPolicy (decisions D2)."""
+    """A node's retry policy in seconds, taken 1:1 into a Temporal RetryPolicy.
+
+    See interface.md#retries.
+    """
 
     max_attempts: int = 3
     initial_delay_seconds: float = 2
@@ -44,7 +49,10 @@ class PlanNode:
     join: JoinMode = JoinMode.ALL
     join_count: int = 0
     taken_before: int = 0
-    """Incoming edges that count as taken because they come from outside the plan (D3)."""
+    """Incoming edges that count as taken because they come from outside the plan.
+
+    See interface.md#runs-from-a-node.
+    """
     pauses: bool = False
     """A repeat that lets time pass between its iterations."""
 
@@ -68,15 +76,20 @@ class Plan:
     entries: tuple[str, ...]
     on_error: OnError = OnError.STOP
     resumed: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The iterations that run, by scope key, and where each begins; other loops run whole (D3)."""
+    """The iterations that run, by scope key, and where each begins; other loops run whole.
+
+    See interface.md#runs-from-a-node.
+    """
 
     def nodes_by_id(self) -> dict[str, PlanNode]:
         return {node.id: node for node in self.nodes}
 
     def leaves(self) -> tuple[str, ...]:
-        """The nodes that run last in their scope; the run's output is theirs (C8).
+        """The nodes that run last in their scope; the run's output is theirs.
 
         Disabled nodes have no output and are not counted.
+
+        See interface.md#execution-of-a-graph.
         """
         ways = [edge for edge in self.edges if edge.outcome is not EdgeOutcome.ITEM]
         run = [node.id for node in self.nodes if not node.disabled]
@@ -95,7 +108,7 @@ class Plan:
     def restricted(
         self, starts: str | Sequence[tuple[str, str]], only: frozenset[str] | None = None
     ) -> "Plan":
-        """The plan of a run from some nodes (decisions D3): what is reachable from them.
+        """The plan of a run from some nodes: what is reachable from them.
 
         A start is a node in a scope; a text is a node in the root, or in the first iterations of
         the loops around it. Of a loop that a start lies in, only the iterations of starts run;
@@ -104,6 +117,8 @@ class Plan:
         keep their order; starts and the loops around named nodes count as named.
 
         Raises KeyError when the plan has no such node or scope.
+
+        See interface.md#runs-from-a-node.
         """
         if isinstance(starts, str):
             starts = [(starts, self.scope_of(starts))]

@@ -1,9 +1,11 @@
-"""The next nodes of a run: a pure machine, state x event -> commands (decisions C8).
+"""The next nodes of a run: a pure machine, state x event -> commands.
 
 The workflow carries the commands out and feeds the endings back. A node runs once per scope when
 all its incoming edges are resolved and at least one was taken; when none was, it is skipped
 (dead-path elimination). No set is iterated, and every sequence is sorted, so that equal plans and
 equal events give equal commands.
+
+See interface.md#execution-of-a-graph.
 """
 
 from collections import deque
@@ -117,7 +119,10 @@ _ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A plan, indexed. `home` is the innermost loop whose body holds the node (decisions C8)."""
+    """A plan, indexed. `home` is the innermost loop whose body holds the node.
+
+    See interface.md#execution-of-a-graph.
+    """
 
     nodes: dict[str, PlanNode]
     ways_out: dict[str, tuple[PlanEdge, ...]]
@@ -305,7 +310,10 @@ class Planner:
                 self._decide(scope, node_id, runs=False)
 
     def _resume(self, scope: ScopeState, body: str, starts: tuple[str, ...]) -> None:
-        """Begin an iteration in its middle: edges from what lies before count as taken (D3)."""
+        """Begin an iteration in its middle: edges from what lies before count as taken.
+
+        See interface.md#runs-from-a-node.
+        """
         ways = {
             node_id: [edge.target for edge in self._topology.ways_out[node_id]]
             for node_id in self._topology.bodies[body]

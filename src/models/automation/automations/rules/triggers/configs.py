@@ -28,7 +28,8 @@ from models.automation.automations.rules.triggers.webhooks import webhook_proble
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron
-from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable, is_timezone
+from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable
+from models.core.values import is_timezone
 from runtime.errors import Detail, ValidationError
 
 Problem = tuple[str, str]

@@ -1,6 +1,6 @@
 """The config of a webhook trigger: authentication, deduplication, and the answer.
 
-Sources: decisions C7; Standard Webhooks, "Verifying webhooks".
+Sources: interface.md#webhooks; Standard Webhooks, "Verifying webhooks".
 """
 
 import re
@@ -21,7 +21,7 @@ from models.core.http_requests import HeaderName
 from models.core.openapi import documented_as
 
 MAX_WAIT_SECONDS = 30
-"""The longest a call waits for the answer of its run (decisions C7)."""
+"""The longest a call waits for the answer of its run (interface.md#webhooks)."""
 SECRET_HEADER = "X-Webhook-Secret"  # noqa: S105  # a name, not a secret
 """The header that holds the secret with the auth `header`, unless the config says otherwise."""
 
