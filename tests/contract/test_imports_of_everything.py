@@ -262,7 +262,7 @@ def _failing_once(stage: ImportStage) -> Iterator[None]:
             raise ConflictError("Not today.")
         return await original(work, held, *rest)
 
-    name = "verify_counts" if stage == ImportStage.VERIFYING else "importing.end_stage"
+    name = "verify_counts" if stage == ImportStage.VERIFYING else "stages.end_stage"
     original = verify_counts if stage == ImportStage.VERIFYING else stages.end_stage
     with patch(f"activities.legacy_imports.{name}", fail):
         yield

@@ -120,6 +120,9 @@ RESTARTS_IN_MEMO = "restarts"
 ATTRIBUTES_IN_MEMO = "attributes"
 """For runs: the short texts by which people know them."""
 
+TIME_MOVED = "time_moved"
+"""The signal to the execution of a time entry: it is due at another moment, or has ended."""
+
 
 def memo_of(request: Mapping[str, Any]) -> dict[str, Any] | None:
     """The memo of an execution that a request to start one asks for."""

@@ -93,9 +93,6 @@ ENTRY_LIFECYCLE = Lifecycle(
 )
 OPEN_ENTRY = ENTRY_LIFECYCLE.open
 
-TIME_MOVED = "time_moved"
-"""The signal to the execution of an entry: it is due at another moment, or has ended."""
-
 TIMED_MODES = (EntryMode.COUNTDOWN, EntryMode.POMODORO)
 """The modes in which an entry ends by itself when its time is up."""
 

@@ -25,7 +25,6 @@ from models.data.records.commands import hold_record, write_timer
 from models.data.time_entries.queries import detail_of, times_of, values_of
 from models.data.time_entries.rules import (
     OPEN_ENTRY,
-    TIME_MOVED,
     TIMED_MODES,
     CompletedBy,
     EntryMode,
@@ -45,7 +44,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.families import TIME_MOVED, Family
 
 _entry = time_entry.c
 
