@@ -13,8 +13,7 @@ from bench.figures import Figure
 from bench.memory import watched
 from bench.platform import Platform
 from bench.rounds import Rounds
-from cli.convert.bundle_file import BundleFile
-from cli.convert.report import Report
+from cli.convert.bundle_file import BundleFile, Report
 from models.data.fields.rules.fields import FieldKind, FieldSpec
 from runtime.ids import new_id
 

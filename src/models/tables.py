@@ -16,7 +16,7 @@ import models.automation.incidents.tables
 import models.automation.run_operations.tables
 import models.automation.run_statistics.tables
 import models.automation.saved_run_filters
-import models.automation.secrets.tables
+import models.automation.secrets.store
 import models.automation.triggers.tables
 import models.automation.waits.tables
 import models.automation.webhooks.tables
@@ -30,7 +30,7 @@ import models.core.secret_keys
 import models.data.databases.tables
 import models.data.fields.tables
 import models.data.forms.tables
-import models.data.record_changes.tables
+import models.data.record_changes.history
 import models.data.record_comments
 import models.data.record_templates
 import models.data.records.tables

@@ -30,10 +30,23 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policies import DATABASE_PATIENCE, DATABASE_RETRY, DATABASE_TIMEOUT
 
 
+MARKS: Mapping[str, str] = {
+    "running": "▶",
+    "waiting": "⏸",
+    "succeeded": "✔",
+    "failed": "✖",
+    "skipped": "-",
+    "cancelled": "⊘",
+}
+
+
 SUMMARY_BYTES = 200
 """The size Temporal takes of the summary of an activity or timer; a label may be longer."""
 
+
 _Argument = TypeVar("_Argument")
+
+
 _Reply = TypeVar("_Reply")
 
 
@@ -65,9 +78,12 @@ def shortened(text: str) -> str:
 
 FIRST_OUTSIDE_PAUSE = timedelta(seconds=2)
 
+
 LONGEST_OUTSIDE_PAUSE = timedelta(seconds=30)
 
+
 _NOT_MADE = frozenset({OVERFLOWED, POSTPONED, HELD})
+
 
 T = TypeVar("T")
 
@@ -118,10 +134,14 @@ async def _turn(seconds: float, key: str) -> None:
 
 FIRST_CHECK_PAUSE = timedelta(seconds=1)
 
+
 LONGEST_CHECK_PAUSE = timedelta(hours=1)
 """Between two checks of a run that is under way, but not as our child."""
+
+
 LONGEST_IN_LINE = timedelta(seconds=10)
 """Between two checks of a run that waits for its turn: its place is counted from then on."""
+
 
 _WORKFLOWS: Mapping[Family, str] = {
     Family.AUTOMATION_RUN: "AutomationRun",
@@ -188,6 +208,8 @@ _PARENT_CLOSE: Mapping[bool, workflow.ParentClosePolicy] = {
     False: workflow.ParentClosePolicy.REQUEST_CANCEL,
     True: workflow.ParentClosePolicy.ABANDON,
 }
+
+
 _CANCELLATION: Mapping[bool, workflow.ChildWorkflowCancellationType] = {
     False: workflow.ChildWorkflowCancellationType.TRY_CANCEL,
     True: workflow.ChildWorkflowCancellationType.ABANDON,
@@ -208,6 +230,7 @@ async def _until(
 
 CANCEL_ON_ITS_WAY = timedelta(seconds=10)
 """The time an execution whose row was cancelled waits for its own cancel, which follows the row."""
+
 
 _CANCELLED = "cancelled"
 

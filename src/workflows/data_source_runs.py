@@ -10,8 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
     from models.sources.data_source_runs.rules import Stage
     from runtime.temporal.families import Queue
-    from workflows.calls import call_outside, end_as_row
-    from workflows.marks import MARKS
+    from workflows.calls import MARKS, call_outside, end_as_row
     from workflows.policies import (
         APPLY_TIMEOUT,
         DATABASE_RETRY,

@@ -17,7 +17,7 @@ import models.tables  # noqa: F401  # every table
 from api.app import create_app
 from api.kernel.services import Services, secret_keys
 from models.automation.secrets.rules import secret_place
-from models.automation.secrets.tables import workspace_secret
+from models.automation.secrets.store import workspace_secret
 from models.core.secret_keys import (
     WrongSecretKeyError,
     check_keys,

@@ -10,13 +10,13 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.processes import Clock, Violation
 from tests.simulation.scenario import simulate
 from tests.simulation.world import World, a_world
-from tests.support.exploring import examples
+from tests.support.exploring import examples, exploring
 from tests.support.postgres import migrated_database
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.takes(seconds=25),
-    pytest.mark.skipif("not exploring()", reason="takes minutes: make explore"),
+    pytest.mark.skipif(not exploring(), reason="takes minutes: make explore"),
 ]
 
 ORDINARY = 4

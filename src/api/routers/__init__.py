@@ -16,7 +16,10 @@ from api.console.imports import previews as console_import_previews
 from api.console.imports import routes as console_imports
 from api.console.incidents import routes as console_incidents
 from api.console.incoming import routes as console_incoming
-from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
+from api.console.integrations import connecting as console_connecting
+from api.console.integrations import connections as console_connections
+from api.console.integrations import limits as console_outbound_limits
+from api.console.integrations import resources as console_resources
 from api.console.items import routes as console_items
 from api.console.public_forms import making as console_public_forms_making
 from api.console.public_forms import routes as console_public_forms
@@ -30,7 +33,14 @@ from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
 from api.console.sources import routes as console_sources
 from api.console.statistics import routes as console_statistics
-from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
+from api.console.workspace import administration as console_administration
+from api.console.workspace import api_keys as console_api_keys
+from api.console.workspace import logs as console_logs
+from api.console.workspace import members as console_members
+from api.console.workspace import notifications as console_notifications
+from api.console.workspace import secrets as console_secrets
+from api.console.workspace import settings as console_settings
+from api.console.workspace import webhooks as console_webhooks
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -62,7 +72,11 @@ ROUTERS: Sequence[Router] = (
     console_sources.router,
     console_statistics.router,
     console_changes.router,
-    *INTEGRATION_PAGES,
+    console_connections.router,
+    console_connecting.router,
+    console_connecting.returning,
+    console_resources.router,
+    console_outbound_limits.router,
     console_search.router,
     console_public_forms.router,
     console_public_forms_making.router,
@@ -78,7 +92,14 @@ ROUTERS: Sequence[Router] = (
     console_run_operations.router,
     console_run_actions.router,
     console_decisions.router,
-    *WORKSPACE_PAGES,
+    console_settings.router,
+    console_members.router,
+    console_logs.router,
+    console_api_keys.router,
+    console_secrets.router,
+    console_webhooks.router,
+    console_notifications.router,
+    console_administration.router,
     me.router,
     me.release_notices_router,
     me.oauth_clients_router,

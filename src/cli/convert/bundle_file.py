@@ -1,4 +1,4 @@
-"""Writing a bundle from the rows of a conversion; rows wait in files, not in memory."""
+"""Writing a bundle from the rows of a conversion, and its report."""
 
 import hashlib
 import json
@@ -7,14 +7,13 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 from uuid import UUID
 
-from cli.convert.report import Report
 from models.core.base import JsonObject
 from models.data.databases.rules import default_layout
 from models.data.fields.rules.fields import FieldSpec
@@ -23,8 +22,11 @@ from models.workspace.bundles.rules import MANIFEST, ManifestWorkspace, home, ma
 from runtime.ids import new_id
 
 _NOBODY = str(UUID(int=0))
+
+
 _SPOOLED = 1 << 20
 """Bytes of a file that stay in memory."""
+
 
 Block = tuple[str, JsonObject, Sequence["Block"]]
 """Kind, content and what is nested in it."""
@@ -34,6 +36,26 @@ Block = tuple[str, JsonObject, Sequence["Block"]]
 class _Waiting:
     file: IO[bytes]
     rows: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """Rows by kind, and what was left out or changed, with how often."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def lose(self, loss: str, times: int = 1) -> None:
+        """Say that something has no equivalent."""
+        if times:
+            self.left_out[loss] += times
+
+    def text(self) -> str:
+        rows = [f"- {kind}: {count}" for kind, count in sorted(self.rows.items())]
+        lost = [f"- {loss} ({times})" for loss, times in self.left_out.most_common()]
+        return "\n".join(
+            ["# What came over", "", *rows, "", "# What has no equivalent", "", *(lost or ["-"])]
+        )
 
 
 class BundleFile:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.console import terminal
-from cli.convert.report import Report
+from cli.convert.bundle_file import Report
 from models.sources.tabular.rules.problems import SourceProblem
 
 

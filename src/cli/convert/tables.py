@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from cli.convert.bundle_file import BundleFile
-from cli.convert.report import Report
+from cli.convert.bundle_file import BundleFile, Report
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind, FieldSpec, Option

@@ -31,8 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from runtime.temporal.families import ATTRIBUTES_IN_MEMO, Queue
     from workflows.automation_runs.loops import LoopSteps
     from workflows.automation_runs.waits import Waits
-    from workflows.calls import call_outside, summary_of, transact
-    from workflows.marks import MARKS
+    from workflows.calls import MARKS, call_outside, summary_of, transact
     from workflows.policies import HEARTBEAT_TIMEOUT, node_retry
 
 

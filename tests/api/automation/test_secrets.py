@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from models.automation.secrets import store
-from models.automation.secrets.store import secret_values
-from models.automation.secrets.tables import workspace_secret
+from models.automation.secrets.store import secret_values, workspace_secret
 from models.core.access.rules import Role, Scope
 from runtime.crypto import UnreadableError
 from tests.support.automations import create, read, refusal

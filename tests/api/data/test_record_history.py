@@ -9,7 +9,7 @@ import pytest_asyncio
 from sqlalchemy import func, select, update
 
 from models.core.access.rules import Role, Scope
-from models.data.record_changes.queries import CHANGE
+from models.data.record_changes.history import CHANGE
 from models.data.record_changes.rules import MAX_KEPT
 from models.data.records import write
 from models.data.records.tables import record

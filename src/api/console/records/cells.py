@@ -18,7 +18,7 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue, Op
 from models.data.fields.rules.value_conversion import clock, digits, rounded
 from models.data.fields.rules.values import value_form
 from models.data.forms.shapes import PublicField, PublicOption
-from models.data.record_changes.queries import RecordChangeShape
+from models.data.record_changes.history import RecordChangeShape
 from models.data.record_exports.exports import names_of
 from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail

@@ -15,7 +15,7 @@ from api.kernel.routing import (
 from models.core.access.rules import Level, Scope
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
-from models.data.record_changes.queries import RecordHistory
+from models.data.record_changes.history import RecordHistory
 from models.data.record_comments import (
     CreateRecordComment,
     RecordCommentDetail,

@@ -1,20 +1,51 @@
-"""Secrets of a workspace: stored and deleted, listed by name, opened for nodes."""
+"""Secrets of a workspace: stored sealed and deleted, listed by name, opened for nodes."""
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, delete, func, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    ForeignKeyConstraint,
+    LargeBinary,
+    Text,
+    bindparam,
+    delete,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
 
 from models.automation.secrets.rules import MAX_SECRETS, SecretValue, is_secret_name, secret_place
-from models.automation.secrets.tables import WorkspaceSecret, workspace_secret
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, Moment, Nullable, Shape
 from models.core.pagination import PageRequest
-from runtime.crypto import KeyRing
+from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, Work
 from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement, lock_name
+
+
+class WorkspaceSecret(SQLModel, table=True):
+    """A named value that outside nodes send. Only its name is shown."""
+
+    __tablename__ = "workspace_secret"
+    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
+
+    workspace_id: Id = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    sealed_value: bytes = Field(
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: secret_place(row.workspace_id, row.name)),
+    )
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+workspace_secret = table_of(WorkspaceSecret)
 
 
 class SecretBody(Shape):

@@ -14,8 +14,8 @@ from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalTyp
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import item_of_database
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, Schema
+from models.data.record_changes.history import ChangeRow
 from models.data.record_changes.rules import ChangeKind, RecordedChange
-from models.data.record_changes.tables import ChangeRow
 from models.data.records.details import record_details
 from models.data.records.rows import CHANGES_WITH_CREATIONS, read_records
 from models.data.records.rules.writes import Planned, StoredRecord, bounded_change, differing_fields

@@ -41,7 +41,7 @@ from models.data.fields.rows import (
     read_fields,
 )
 from models.data.fields.rules.fields import FieldSpecs, Schema
-from models.data.record_changes.queries import RecordChangeShape, RecordHistory, list_changes
+from models.data.record_changes.history import RecordChangeShape, RecordHistory, list_changes
 from models.data.records.details import open_records, record_details, unseen_fields
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.rules.query.ordering import NEWEST_FIRST

@@ -44,7 +44,7 @@ from models.core.base import Id
 from models.core.statements import numbered_id
 from models.data.fields.commands import taking_numbers
 from models.data.fields.rules.fields import TITLE_KEY, Schema
-from models.data.record_changes.queries import changes_with, recording, recording_rows
+from models.data.record_changes.history import changes_with, recording, recording_rows
 from models.data.record_changes.rules import ChangeKind, RecordedChange
 from models.data.records.rules.writes import Planned, StoredRecord
 from models.data.records.tables import record

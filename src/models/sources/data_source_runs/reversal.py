@@ -29,7 +29,7 @@ from models.data.databases.commands import delete_database
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import TITLE_KEY
-from models.data.record_changes.queries import CHANGE
+from models.data.record_changes.history import CHANGE
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.bulk import derive_where, update_from
 from models.data.records.events import emit_written

@@ -6,14 +6,19 @@ from uuid import uuid4
 
 import pytest
 
-from api.console.workspace.routes import ROUTERS
+from api.routers import ROUTERS
 from models.core.access.rules import ROLE_SCOPES, Role
 from tests.support.document import DOCUMENT
 from tests.support.settings_pages import Visit, settings_of
 from tests.support.spaces import Space
 from tests.support.visitor import Visitor
 
-ROUTES = [route for router in ROUTERS for route in router.routes]
+ROUTES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if route.operation.endpoint.__module__.startswith("api.console.workspace.")
+]
 FORMS = [route for route in ROUTES if route.operation.method == "POST"]
 PAGES = [route for route in ROUTES if route.operation.method == "GET"]
 

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from sqlalchemy import delete, func, select, text
 
 from models.data.fields.queries import load_schema
-from models.data.record_changes.tables import record_change
+from models.data.record_changes.history import record_change
 from models.data.records.commands import write_batch
 from models.data.records.queries import get_record
 from models.data.records.shapes import BatchResult, RecordBatch

@@ -8,7 +8,7 @@ import pytest_asyncio
 from sqlalchemy import insert, select, update
 
 from models.content.surfaces.tables import block, surface
-from models.data.record_changes.tables import record_change
+from models.data.record_changes.history import record_change
 from models.data.records.commands import purge_records
 from models.data.records.tables import record, record_index
 from models.sources.data_source_runs.tables import source_row
