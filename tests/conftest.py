@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fastapi import FastAPI
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 import runtime.processes.bounded_processes
@@ -30,8 +31,9 @@ from tests.support.spaces import MASTER_SECRET, MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
 
 # The same examples in every run; and a machine that stands still for a moment refutes nothing.
-hypothesis_settings.register_profile("same", deadline=None, derandomize=True, max_examples=40)
-hypothesis_settings.register_profile(EXPLORE, deadline=None, max_examples=100 * FACTOR)
+_PATIENT = hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.register_profile("same", _PATIENT, derandomize=True, max_examples=40)
+hypothesis_settings.register_profile(EXPLORE, _PATIENT, max_examples=100 * FACTOR)
 hypothesis_settings.load_profile("same")
 
 

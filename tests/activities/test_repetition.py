@@ -30,18 +30,18 @@ ROOMS = ("runtime", "models", "activities", "workflows", "api", "cli")
 MOST = 20
 
 
-def _descendants(of: type[BaseException]) -> Iterator[type[BaseException]]:
+def _descendants(of: type[Exception]) -> Iterator[type[Exception]]:
     for kind in of.__subclasses__():
         yield kind
         yield from _descendants(kind)
 
 
-def _own_errors() -> Sequence[type[BaseException]]:
+def _own_errors() -> Sequence[type[Exception]]:
     for room in ROOMS:
         for found in pkgutil.walk_packages([str(SOURCES / room)], f"{room}."):
             if not found.name.startswith("models.migrations.") and "__main__" not in found.name:
                 importlib.import_module(found.name)
-    kinds = {kind for kind in _descendants(BaseException) if kind.__module__.split(".")[0] in ROOMS}
+    kinds = {kind for kind in _descendants(Exception) if kind.__module__.split(".")[0] in ROOMS}
     return sorted(kinds, key=lambda kind: (kind.__module__, kind.__qualname__))
 
 
