@@ -55,6 +55,8 @@ _FRESH_SECONDS = 0.25
 class DatabaseUnreachableError(psycopg.OperationalError):
     """PostgreSQL does not answer within the time that a process waits for it."""
 
+    retryable = True
+
 
 class Reach:
     """The patience of a process with PostgreSQL, and the time since which it does not answer."""

@@ -241,7 +241,7 @@ _WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**17), 10**17) | st.
 
 @settings(
     max_examples=examples(60),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )
 @given(st.sampled_from(sorted(DOORS)), st.lists(_WHOLE, min_size=1, max_size=4))

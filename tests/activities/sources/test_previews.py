@@ -189,7 +189,7 @@ def tables(draw: st.DrawFn) -> dict[str, list[str]]:
     }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(columns=tables(), data=st.data())
 def test_preview_and_import_leave_out_the_same_cells(
     tmp_path: Path, columns: dict[str, list[str]], data: st.DataObject
