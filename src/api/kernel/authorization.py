@@ -22,8 +22,7 @@ from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level, Placement, PrincipalType, Role, level_on
 from models.data.fields import queries as databases
 from models.data.forms import queries as forms
-from models.data.records import queries
-from models.data.records import queries as record_placement
+from models.data.records import queries as records
 from models.data.time_entries import queries as entries
 from models.messages.webhook_endpoints import queries as webhook_endpoints
 from models.people import api_keys, invitations, members
@@ -61,16 +60,16 @@ RESOURCES: Mapping[str, Visible] = {
     "invitation": invitations.visible,
     "item": items.placement,
     "mount": mounts.visible,
-    "record": queries.visible,
+    "record": records.visible,
     "run": run_overviews.visible,
     "share_link": share_links.visible,
-    "surface": record_placement.visible_surface,
+    "surface": records.visible_surface,
     "user": members.visible,
 }
 
 IN_TRASH: Mapping[str, Visible] = {
     "item": items.restorable,
-    "record": record_placement.restorable,
+    "record": records.restorable,
 }
 """The same for what may be in the trash and can still come back from there."""
 

@@ -130,9 +130,6 @@ async def person_of_link(work: UnitOfWork, token: str) -> str:
     return await display_name(work, user_id)
 
 
-_session = browser_session.c
-
-
 @dataclass(frozen=True, slots=True)
 class BegunSession:
     """A session that has just begun; its token is told this once."""
@@ -158,15 +155,15 @@ async def begin_session(work: UnitOfWork, user_id: Id) -> BegunSession:
 
 async def end_session(work: UnitOfWork, token: str) -> None:
     """End a session at once; one that is gone already stays so."""
-    this = _session.digest == fingerprint(token.encode())
+    this = BROWSER_SESSION.digest == fingerprint(token.encode())
     await work.execute(delete(browser_session).where(this))
 
 
 async def mark_sessions_used(work: UnitOfWork, moments: Mapping[bytes, datetime]) -> None:
     """Set when sessions were used last, by their digests and never backwards."""
     for digest, moment in moments.items():
-        older = _session.last_used_at < moment
-        used = update(browser_session).where(_session.digest == digest, older)
+        older = BROWSER_SESSION.last_used_at < moment
+        used = update(browser_session).where(BROWSER_SESSION.digest == digest, older)
         await work.execute(used.values(last_used_at=moment))
 
 
@@ -203,12 +200,14 @@ async def sign_in_by_link(work: UnitOfWork, token: str) -> BegunSession:
 
 async def purge_sessions(work: UnitOfWork) -> int:
     """Remove a batch of sessions and links that are over; gives their number."""
-    over = or_(_session.expires_at <= work.now, _session.last_used_at <= work.now - IDLE)
-    sessions = select(_session.digest).where(over).limit(MAX_ROWS)
+    over = or_(
+        BROWSER_SESSION.expires_at <= work.now, BROWSER_SESSION.last_used_at <= work.now - IDLE
+    )
+    sessions = select(BROWSER_SESSION.digest).where(over).limit(MAX_ROWS)
     old = sign_in_link.c.expires_at <= work.now
     links = select(sign_in_link.c.digest).where(old).limit(MAX_ROWS)
     statements = (
-        delete(browser_session).where(_session.digest.in_(sessions)),
+        delete(browser_session).where(BROWSER_SESSION.digest.in_(sessions)),
         delete(sign_in_link).where(sign_in_link.c.digest.in_(links)),
     )
     return sum([(await work.execute(statement)).rowcount for statement in statements])

@@ -40,7 +40,7 @@ from runtime.errors import ConflictError, PlatformError, ValidationError
 
 router = page_router()
 
-_ONE = AUTOMATION.removeprefix("/v1")
+_AUTOMATION = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
 _CHANGE = replace(paged(WRITE), joins=True)
 _COPY = replace(_CHANGE, level=Level.VIEW)
@@ -53,13 +53,13 @@ class Rename(Form):
     label: str = ""
 
 
-@router.get(f"{_ONE}/settings", access=_SHOW)
+@router.get(f"{_AUTOMATION}/settings", access=_SHOW)
 async def get_automation_settings(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the trigger, the webhook and the name of an automation."""
     return await _settings(request, BLANK, notice)
 
 
-@router.post(f"{_ONE}/settings/rename", access=_CHANGE)
+@router.post(f"{_AUTOMATION}/settings/rename", access=_CHANGE)
 async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     """Give an automation another name."""
 
@@ -74,7 +74,7 @@ async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     return see_other(queried(f"{path_of(request)}/settings", notice=Notice.SAVED))
 
 
-@router.post(f"{_ONE}/settings/webhook-secret", access=_CHANGE)
+@router.post(f"{_AUTOMATION}/settings/webhook-secret", access=_CHANGE)
 async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     """Give the webhook a new secret, and show it this once."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
@@ -91,13 +91,13 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     )
 
 
-@router.get(f"{_ONE}/settings/webhook-secret", access=_SHOW)
+@router.get(f"{_AUTOMATION}/settings/webhook-secret", access=_SHOW)
 async def get_rotated_webhook_secret(request: ApiRequest) -> Response:
     """Lead to the settings: the secret is not shown again."""
     return see_other(f"{path_of(request)}/settings")
 
 
-@router.post(f"{_ONE}/duplicate", access=_COPY, errors=[ConflictError])
+@router.post(f"{_AUTOMATION}/duplicate", access=_COPY, errors=[ConflictError])
 async def duplicate_by_hand(request: ApiRequest) -> Response:
     """Copy an automation beside the original, and lead to the copy."""
     actor, keys = request.actor, request.services.keys
@@ -109,7 +109,7 @@ async def duplicate_by_hand(request: ApiRequest) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/automations/{copied.target_id}")
 
 
-@router.post(f"{_ONE}/delete", access=_CHANGE)
+@router.post(f"{_AUTOMATION}/delete", access=_CHANGE)
 async def delete_by_hand(request: ApiRequest) -> Response:
     """Put an automation into the trash."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
@@ -196,7 +196,6 @@ def _schedule(config: JsonObject) -> str:
     return f"The clock starts it by the cron expression {config.get('cron')}, in {zone}."
 
 
-_AUTOMATION = AUTOMATION.removeprefix("/v1")
 _PAUSE = f"{_AUTOMATION}/pause"
 _BREAKER = f"{_AUTOMATION}/circuit-breaker"
 

@@ -251,7 +251,6 @@ _IMPORT_FORM = Access(
     level=Level.EDIT,
     idempotent=True,
 )
-_LOOK = Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ])
 
 
 class Mounted(Chosen):
@@ -288,7 +287,7 @@ async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     return see_other(f"{_path(request)}/form-imports/{request.new_id}")
 
 
-@router.get(f"{_ONE}/mounts/{{mountJobId}}", access=paged(_LOOK))
+@router.get(f"{_ONE}/mounts/{{mountJobId}}", access=paged(_READ))
 async def get_mounting(request: ApiRequest) -> Response:
     """Wait for the item of a resource that is mounted."""
     job_id = request.ids["mountJobId"]
@@ -304,7 +303,7 @@ async def get_mounting(request: ApiRequest) -> Response:
     return await _shown(request, "mounting.html", outcome, going=going, path=path)
 
 
-@router.get(f"{_ONE}/imports/{{resourceImportId}}", access=paged(_LOOK))
+@router.get(f"{_ONE}/imports/{{resourceImportId}}", access=paged(_READ))
 async def get_importing(request: ApiRequest) -> Response:
     """Follow the import of a resource."""
     job_id = request.ids["resourceImportId"]
@@ -317,7 +316,7 @@ async def get_importing(request: ApiRequest) -> Response:
     return await _shown(request, "importing.html", outcome, going=going, path=path)
 
 
-@router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_LOOK))
+@router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_READ))
 async def get_importing_form(request: ApiRequest) -> Response:
     """Follow the import of a form."""
     work, actor, job_id = request.work, request.actor, request.ids["formImportId"]

@@ -87,7 +87,6 @@ RUNS = f"{ACTION}/runs"
 RUN = f"{RUNS}/{{runId}}"
 WAIT_SECONDS = 10
 
-READ_RUN = Access(scopes=[Scope.ACTIONS_READ], resource="action", level=Level.VIEW)
 
 EXECUTE = Access(scopes=[Scope.ACTIONS_RUN], resource="action", level=Level.RUN, idempotent=True)
 
@@ -105,7 +104,7 @@ async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDeta
     return _outcome(request, action_id, wait=body.wait)
 
 
-@router.get(RUNS, access=READ_RUN)
+@router.get(RUNS, access=READ)
 async def list_action_runs(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[list[ActionRunDetail]]:
@@ -118,7 +117,7 @@ async def list_action_runs(
     return request.array(runs)
 
 
-@router.get(RUN, access=replace(READ_RUN, snapshot=True))
+@router.get(RUN, access=replace(READ, snapshot=True))
 async def get_action_run(request: ApiRequest, wait: WaitSeconds = 0) -> Data[ActionRunDetail]:
     """Get a run of an action.
 

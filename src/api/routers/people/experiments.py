@@ -1,8 +1,7 @@
 """Experiments: their administration, and what applications ask while they run."""
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
-from models.people import audience_segments as segment_commands
-from models.people import audience_segments as segment_queries
+from models.people import audience_segments
 from models.people.audience_segments import (
     AudienceSegmentBody,
     AudienceSegmentList,
@@ -81,7 +80,7 @@ async def list_audience_segments(
 ) -> Data[AudienceSegmentList]:
     """List the segments that flags and experiments can be meant for."""
     page = request.page("audience segments", limit, cursor)
-    return Data(await segment_queries.list_segments(request.work, page))
+    return Data(await audience_segments.list_segments(request.work, page))
 
 
 @router.post(
@@ -94,7 +93,7 @@ async def create_audience_segment(
     request: ApiRequest, body: CreateAudienceSegment
 ) -> Data[AudienceSegmentBody]:
     """Create a segment from a rule over what is known of a caller and of a workspace."""
-    return Data(await segment_commands.create_segment(request.work, request.principal, body))
+    return Data(await audience_segments.create_segment(request.work, request.principal, body))
 
 
 @router.post("/v1/experiments/assign", access=Access(idempotent=True), errors=[NotFoundError])

@@ -12,8 +12,7 @@ from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links import links as commands
-from models.workspace.share_links import links as queries
+from models.workspace.share_links import links
 from models.workspace.share_links.content import open_shared_file, visit
 from models.workspace.share_links.shapes import (
     CreateShareLink,
@@ -48,7 +47,7 @@ async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[
     """Create a share link of an item; its token is shown in this answer only."""
     item_id, keys = request.ids["itemId"], request.services.keys
     return Data(
-        await commands.create_share_link(
+        await links.create_share_link(
             request.work, request.actor, keys, request.new_id, item_id, body
         )
     )
@@ -61,14 +60,14 @@ async def list_share_links(
     """List the share links of an item, newest first, without their tokens."""
     item_id = request.ids["itemId"]
     page = request.page("share links", limit, cursor, item_id)
-    return Data(await queries.list_share_links(request.work, request.actor, item_id, page))
+    return Data(await links.list_share_links(request.work, request.actor, item_id, page))
 
 
 @router.delete(f"{LINKS}/{{shareLinkId}}", access=REVOKE)
 async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     """Revoke a share link; it stops at once, also for people who were let in."""
     item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
-    return Data(await commands.revoke_share_link(request.work, request.actor, item_id, link_id))
+    return Data(await links.revoke_share_link(request.work, request.actor, item_id, link_id))
 
 
 @router.get(

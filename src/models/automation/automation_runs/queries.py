@@ -63,7 +63,8 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.temporal.families import Family
 
-_run = automation_run.c
+RUN = automation_run.c
+"""The columns of runs that `run_of` joins."""
 _SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
 OPERATION = "operationId"
 """Names the operation among the options, and in the metadata, of a run that it started."""
@@ -73,22 +74,22 @@ _HEAVY = ("trigger_payload", "output", "options")
 
 def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
     """The ids of the runs that a workspace accepted from one moment on, and before another."""
-    return select(_run.id).where(
-        _run.workspace_id == workspace_id,
+    return select(RUN.id).where(
+        RUN.workspace_id == workspace_id,
         *RunFilter(since=since, until=until).conditions(),
     )
 
 
 def accepted_at(run_id: Id) -> ScalarSelect[datetime]:
     """The moment at which a run was accepted."""
-    return select(_run.created_at).where(_run.id == run_id).scalar_subquery()
+    return select(RUN.created_at).where(RUN.id == run_id).scalar_subquery()
 
 
 async def oldest_open(work: UnitOfWork, workspace_id: Id) -> datetime | None:
     """The moment at which the oldest open run of a workspace was accepted."""
     found: datetime | None = await work.scalar(
-        select(func.min(_run.created_at)).where(
-            _run.workspace_id == workspace_id, _run.status.in_(OPEN_RUN)
+        select(func.min(RUN.created_at)).where(
+            RUN.workspace_id == workspace_id, RUN.status.in_(OPEN_RUN)
         )
     )
     return found
@@ -97,9 +98,9 @@ async def oldest_open(work: UnitOfWork, workspace_id: Id) -> datetime | None:
 def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
     """The column of the time at which the last run of an automation was accepted; no test run."""
     return (
-        select(_run.created_at)
-        .where(_run.automation_id == automation_id, _run.source != RunSource.TEST)
-        .order_by(_run.created_at.desc())
+        select(RUN.created_at)
+        .where(RUN.automation_id == automation_id, RUN.source != RunSource.TEST)
+        .order_by(RUN.created_at.desc())
         .limit(1)
         .scalar_subquery()
     )
@@ -109,7 +110,7 @@ async def load_run(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, *, lock: bool = False
 ) -> AutomationRun:
     """The row of a run of this automation. Raises NotFoundError."""
-    statement = runs_of(actor.workspace_id, automation_id).where(_run.id == run_id)
+    statement = runs_of(actor.workspace_id, automation_id).where(RUN.id == run_id)
     if lock:
         statement = statement.with_for_update(of=automation_run)
     row = await work.first(statement, of=AutomationRun)
@@ -120,8 +121,8 @@ async def load_run(
 
 async def is_open(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
     """True for a run of the workspace that has not ended."""
-    row = _run.workspace_id == actor.workspace_id, _run.id == run_id
-    return await work.scalar(select(_run.status).where(*row)) in OPEN_RUN
+    row = RUN.workspace_id == actor.workspace_id, RUN.id == run_id
+    return await work.scalar(select(RUN.status).where(*row)) in OPEN_RUN
 
 
 async def detail(
@@ -194,9 +195,9 @@ async def count_open(
     """The open runs by status that the actor sees, each counted up to `most`."""
     runs = workspace_runs(actor, Level.VIEW).where(IS_OPEN)
     if automation_id is not None:
-        runs = runs.where(_run.automation_id == automation_id)
+        runs = runs.where(RUN.automation_id == automation_id)
     parts = [
-        runs.with_only_columns(_run.status).where(_run.status == status).limit(most).subquery()
+        runs.with_only_columns(RUN.status).where(RUN.status == status).limit(most).subquery()
         for status in OPEN_RUN
     ]
     every = union_all(*map(select, parts)).subquery("every")
@@ -211,17 +212,17 @@ def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Sel
 
     With `in_trash` the trash hides nothing from owners and administrators.
     """
-    runs = select(automation_run).where(_run.workspace_id == actor.workspace_id)
+    runs = select(automation_run).where(RUN.workspace_id == actor.workspace_id)
     if in_trash and actor.role in MANAGERS:
         return runs
-    return runs.where(_run.automation_id.in_(open_automations(actor, level)))
+    return runs.where(RUN.automation_id.in_(open_automations(actor, level)))
 
 
 async def _list(
     work: UnitOfWork, statement: Select[Any], page: PageRequest, filters: RunFilter
 ) -> AutomationRunList:
     if page.after is not None:
-        statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
+        statement = statement.where(tuple_(RUN.created_at, RUN.id) < tuple_(*page.after))
     last: Position | None = None
     if filters.is_searched:
         read, last = await search(work, statement, page.fetch, filters, _HEAVY)
@@ -243,7 +244,7 @@ async def _list(
 def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
     """The runs of an automation."""
     return select(automation_run).where(
-        _run.workspace_id == workspace_id, _run.automation_id == automation_id
+        RUN.workspace_id == workspace_id, RUN.automation_id == automation_id
     )
 
 
@@ -253,8 +254,8 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
     answered: dict[Id, str] = {}
     if handlers:
         rows = await work.rows(
-            select(_run.id).where(
-                _run.workspace_id == runs[0].workspace_id, _run.id.in_(sorted(handlers))
+            select(RUN.id).where(
+                RUN.workspace_id == runs[0].workspace_id, RUN.id.in_(sorted(handlers))
             )
         )
         answered = {handlers[row.id]: str(row.id) for row in rows}
@@ -364,8 +365,8 @@ async def _due_for_worker(
     """The moments from which on a worker could take on a waiting run, or one it waits for."""
     tree = open_tree(run.workspace_id, [run.id]).subquery()
     rows = await work.rows(
-        select(_run.id, _run.status, _run.created_at).where(
-            _run.workspace_id == run.workspace_id, _run.id.in_(select(tree.c.id))
+        select(RUN.id, RUN.status, RUN.created_at).where(
+            RUN.workspace_id == run.workspace_id, RUN.id.in_(select(tree.c.id))
         )
     )
     open_ids = {row.id for row in rows}
@@ -410,8 +411,6 @@ async def waits_of_runs(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id,
     }
 
 
-RUN = automation_run.c
-"""The columns of runs that `run_of` joins."""
 REPLAY = automation_run.alias("replay_run").c
 """The columns of runs beside those, which `is_replay_of` speaks of."""
 

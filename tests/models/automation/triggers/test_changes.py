@@ -21,7 +21,7 @@ from models.automation.triggers.rules import (
 from models.core.base import Id
 from models.core.expressions.rules.errors import BindingError
 from models.data.fields.rules.fields import FieldKind, FieldSpec
-from models.data.records.rules.writes import MAX_BYTES, bounded_change
+from models.data.records.rules.writes import MAX_EVENT_BYTES, bounded_change
 
 Json = dict[str, Any]
 
@@ -86,7 +86,7 @@ def test_a_change_too_large_to_wait_loses_its_long_values() -> None:
     assert bounded_change(small) == small
     long: Json = {f"k{n}": "x" * 200_000 for n in range(4)}
     kept = bounded_change(change(record(a=1, **long), record(a=2, **long), "a"))
-    assert len(to_json(kept)) < MAX_BYTES
+    assert len(to_json(kept)) < MAX_EVENT_BYTES
     assert kept["record"]["data"] == {"a": 2}
     assert kept["record"]["omittedKeys"] == sorted(long)
 
@@ -94,7 +94,7 @@ def test_a_change_too_large_to_wait_loses_its_long_values() -> None:
 def test_many_values_are_too_large_together() -> None:
     many: Json = {f"k{n}": "x" * 9_000 for n in range(100)}
     kept = bounded_change(change(record(a=1, **many), record(a=2, **many), "a"))
-    assert len(to_json(kept)) < MAX_BYTES
+    assert len(to_json(kept)) < MAX_EVENT_BYTES
     assert kept["record"]["data"] == {"a": 2}
     assert kept["record"]["omittedKeys"] == sorted(many)
 

@@ -319,7 +319,7 @@ def repeated_writes(writes: Iterable[tuple[Write, object]]) -> list[Detail]:
     return problems
 
 
-MAX_BYTES = 1 << 20
+MAX_EVENT_BYTES = 1 << 20
 """The size of a payload (interface.md#limits)."""
 
 _VALUES = ("data", "relations", "computed", "system")
@@ -349,7 +349,7 @@ def bounded_change(change: JsonObject) -> JsonObject:
     See interface.md#limits.
     """
     kept, longest = change, MAX_KEPT
-    while _size(kept) > MAX_BYTES and longest:
+    while _size(kept) > MAX_EVENT_BYTES and longest:
         sides = {side: _without_long(change[side], longest) for side in ("record", "before")}
         kept, longest = {**change, **sides}, longest // 4
     return kept

@@ -114,9 +114,6 @@ class LoopState:
         return self.opened - self.open
 
 
-_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
-
-
 @dataclass(frozen=True, slots=True)
 class Topology:
     """A plan, indexed. `home` is the innermost loop whose body holds the node.
@@ -136,7 +133,7 @@ class Topology:
 
     def handles_failure(self, node_id: str) -> bool:
         """True when an edge leads on from the node's failure, so that it fails nothing else."""
-        return any(edge.outcome in _ON_FAILURE for edge in self.ways_out[node_id])
+        return any(edge.outcome in _TAKEN_ON_FAILURE for edge in self.ways_out[node_id])
 
 
 def topology_of(plan: Plan) -> Topology:
