@@ -12,6 +12,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy.engine import AdaptedConnection
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
@@ -52,6 +53,10 @@ _FRESH_SECONDS = 0.25
 """A connection that was idle for longer is tried before it is used."""
 
 
+_WITHOUT_ANSWER = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
+"""The states of a connection whose last statement has had no answer."""
+
+
 class DatabaseUnreachableError(psycopg.OperationalError):
     """PostgreSQL does not answer within the time that a process waits for it."""
 
@@ -65,6 +70,7 @@ class Reach:
         self.patience = patience
         self._failing_since: float | None = None
         self._failed_at = float("-inf")
+        self._answered_at = float("-inf")
 
     @property
     def is_given_up(self) -> bool:
@@ -80,15 +86,32 @@ class Reach:
         if self.is_given_up and time.monotonic() < self._failed_at + _KNOWN_SECONDS:
             raise DatabaseUnreachableError("PostgreSQL did not answer a moment ago")
 
+    async def wait_for(self, answer: asyncio.Future[Any]) -> None:
+        """Wait for an answer of PostgreSQL, as long as it answers others meanwhile.
+
+        Raises DatabaseUnreachableError when it is given up.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not (await asyncio.wait({answer}, timeout=self.patience))[0]:
+            self.fail(self.patience)
+            if self.is_given_up or time.monotonic() >= deadline:
+                raise DatabaseUnreachableError(
+                    f"PostgreSQL did not answer within {self.patience:g} s"
+                )
+
     def fail(self, waited: float = 0) -> None:
-        """Note that it did not answer, after a wait of these seconds."""
+        """Note that it did not answer, after a wait of these seconds.
+
+        Where another connection had an answer meanwhile, it is silent since then at the earliest.
+        """
         self._failed_at = time.monotonic()
         if self._failing_since is None:
-            self._failing_since = self._failed_at - waited
+            self._failing_since = max(self._failed_at - waited, self._answered_at)
 
     def succeed(self) -> None:
         """Note that it answers."""
         self._failing_since = None
+        self._answered_at = time.monotonic()
 
     async def answers(self, connection: psycopg.AsyncConnection[Any]) -> bool:
         """Try a connection; one that does not answer in time is cut off.
@@ -106,6 +129,12 @@ class Reach:
         return trying.exception() is None
 
 
+def _close_unwanted(opening: asyncio.Task[Any]) -> None:
+    """Close a connection that came after nobody waited for it any more."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().pgconn.finish()
+
+
 def _cut_off(connection: psycopg.AsyncConnection[Any]) -> None:
     """End the conversation on this side: the driver then reads that the server is gone."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
@@ -115,11 +144,14 @@ def _cut_off(connection: psycopg.AsyncConnection[Any]) -> None:
 class BoundedConnection(psycopg.AsyncConnection[Any]):
     """A connection that is made in a limited time, or not at all."""
 
+    reach: Reach
     _given_back_at = float("inf")
 
     def give_back(self) -> None:
-        """Note the moment: from now on it is idle."""
+        """Note the moment: from now on it is idle, and PostgreSQL has answered on it."""
         self._given_back_at = time.monotonic()
+        if self.info.transaction_status not in _WITHOUT_ANSWER:
+            self.reach.succeed()
 
     def was_idle(self) -> bool:
         """Say whether it is to be tried before it is used."""
@@ -130,17 +162,19 @@ class BoundedConnection(psycopg.AsyncConnection[Any]):
     async def connect(cls, conninfo: str = "", *, autocommit: bool = False, **options: Any) -> Self:
         reach: Reach = options.pop("reach")
         reach.require_hope()
+        opening = asyncio.ensure_future(cls.opened(conninfo, autocommit=autocommit, **options))
         try:
-            async with asyncio.timeout(reach.patience):
-                connection = await cls.opened(conninfo, autocommit=autocommit, **options)
-        except TimeoutError:
-            reach.fail(reach.patience)
-            raise DatabaseUnreachableError(
-                f"PostgreSQL did not answer within {reach.patience:g} s"
-            ) from None
+            await reach.wait_for(opening)
+        except BaseException:
+            opening.add_done_callback(_close_unwanted)
+            opening.cancel()
+            raise
+        try:
+            connection = opening.result()
         except psycopg.OperationalError:
             reach.fail()
             raise
+        connection.reach = reach
         reach.succeed()
         return connection
 
@@ -256,7 +290,7 @@ class SinglePool:
 
     async def _pooled(self) -> BoundedConnection:
         """A connection of the pool; one who waits hears when PostgreSQL does not answer."""
-        deadline = time.monotonic() + self._reach.patience
+        deadline = time.monotonic() + PATIENCE
         while True:
             self._reach.require_hope()
             try:

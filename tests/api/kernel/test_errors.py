@@ -5,7 +5,7 @@ import errno
 import socket
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from uuid import uuid4
 
 import psycopg
@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from api.app import create_app
 from api.kernel.responses import as_refusal
 from runtime.configuration.settings import Settings
+from runtime.database import Database
 from tests.support.client import Client, Contract
 from tests.support.patience import eventually
 from tests.support.spaces import Space
@@ -157,6 +158,7 @@ class Relay:
         self._parts = conninfo_to_dict(target)
         self._runs = asyncio.Event()
         self._runs.set()
+        self.opening_seconds = 0.0
 
     def freeze(self) -> None:
         self._runs.clear()
@@ -165,7 +167,11 @@ class Relay:
         self._runs.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on both ways; a frozen one accepts what comes, and answers nothing."""
+        """Pass on both ways; a frozen one accepts what comes, and answers nothing.
+
+        A connection is opened only after `opening_seconds`.
+        """
+        await asyncio.sleep(self.opening_seconds)
         host, port = str(self._parts["host"]), self._parts.get("port", 5432)
         if host.startswith("/"):
             other = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
@@ -249,6 +255,42 @@ async def test_a_database_that_stops_answering_is_unavailable_until_it_answers_a
             return (await client.get("/v1/me")).status_code == 200
 
         await eventually(is_back, what="the answer of a database that is back")
+
+
+async def test_a_database_that_is_slow_to_open_connections_and_answers_is_there(
+    relay: tuple[Relay, str],
+) -> None:
+    through, url = relay
+    database = Database(url, patience=0.3)
+    answered = 0
+
+    async def read_for_ever() -> None:
+        nonlocal answered
+        while True:
+            async with database.transaction() as work:
+                await work.execute(text("SELECT pg_sleep(0.05)"))
+            answered += 1
+
+    async def is_answered() -> bool:
+        return answered > 0
+
+    reading = asyncio.create_task(read_for_ever())
+    await eventually(is_answered)
+    # Longer than the patience: it is taken to be silent by who looks at one connection only.
+    through.opening_seconds = 1.0
+    async with AsyncExitStack() as stack:
+        for _ in range(2):
+            work = await stack.enter_async_context(database.transaction())
+            assert await work.scalar(text("SELECT 1")) == 1
+    assert not reading.done()
+    through.freeze()
+    with pytest.raises((psycopg.OperationalError, OperationalError)):
+        async with database.transaction() as work:
+            await work.scalar(text("SELECT 1"))
+    through.thaw()
+    reading.cancel()
+    await asyncio.wait({reading})
+    await database.close()
 
 
 async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> None:
