@@ -8,6 +8,10 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import structlog
+
+log = structlog.get_logger()
+
 ANSWER_SECONDS = 10
 """The time a stopping API lets requests finish."""
 CLOSING_SECONDS = 4.0
@@ -45,7 +49,7 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
     """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(service) for service in services]
+            tasks = [group.create_task(_logged(service)) for service in services]
             try:
                 yield
             finally:
@@ -55,6 +59,15 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
                         task.cancel()
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+async def _logged(service: Coroutine[Any, Any, None]) -> None:
+    """Log a failure at once: the process may be cut off before its end tells of it."""
+    try:
+        await service
+    except Exception:
+        log.exception("the process ends because a service of it has failed")
+        raise
 
 
 def bound_memory(limit: int) -> None:

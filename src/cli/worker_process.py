@@ -60,7 +60,7 @@ from cli.families.registry import (
     ensure_schedule,
     registrations_of,
 )
-from cli.polling import require_polling
+from cli.polling import SilentWorkerError, require_polling
 from cli.quarantine.process import QuarantineProcess
 from cli.secret_keys import require_secret_key, watch_secret_key
 from cli.shutdown import (
@@ -315,6 +315,9 @@ async def run_worker(
                     polling = require_polling(parts.client, queues, version.poller_group)
                     try:
                         await until_stopped(stop.asked, polling)
+                    except SilentWorkerError as silence:
+                        log.warning("worker has failed", reason=str(silence))
+                        raise
                     finally:
                         log.info("worker is draining")
                         if not stop.asked.is_set():

@@ -173,6 +173,13 @@ async def test_a_worker_whose_relay_has_failed_ends_so_that_it_is_replaced(
 
 
 @pytest.mark.long
+async def test_a_worker_that_is_cut_off_has_told_why_it_ends(workers: Workers) -> None:
+    worker = await workers.start(prepared=STUCK + WITHOUT_RELAY)
+    assert await worker.ended() == 1
+    assert "no room for the relay" in worker.log()
+
+
+@pytest.mark.long
 async def test_a_worker_that_has_failed_ends_although_workflow_tasks_wait_for_its_activities(
     idle: Engine, workers: Workers
 ) -> None:
