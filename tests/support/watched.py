@@ -7,7 +7,7 @@ single statements are seen as well as SQLAlchemy's.
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from runtime.database import Database, SingleStatement, Transaction
 from runtime.postgresql.sessions import BoundedConnection
+from tests.support.patience import ENOUGH
 
 _TRANSACTION = re.compile(
     r"\s*(COMMIT|END|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION)\b", re.IGNORECASE
@@ -36,6 +37,13 @@ class _Connection(BoundedConnection):
         super().__init__(*arguments, **options)
         self.cursor_factory = _Cursor
         self.may_commit = False
+
+    @classmethod
+    @override
+    async def opened(cls, conninfo: str, *, autocommit: bool, **options: Any) -> Self:
+        """A connection whose statements may take as long as a busy machine takes for them."""
+        options["options"] += f" -c statement_timeout={ENOUGH}s"
+        return await super().opened(conninfo, autocommit=autocommit, **options)
 
     @override
     async def commit(self) -> None:
