@@ -21,7 +21,6 @@ SMALL = {
     # What many import, and is of no one of them.
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
     "api/reference/guides/steps.py": "every guide is made of its parts",
-    "cli/shutdown.py": "every process of the platform stops within its bounds",
     "models/core/access/queries.py": "resources of seven nouns find their workspace by it",
     "models/core/expressions/rules/errors.py": "many raise these errors and evaluate nothing",
     "models/core/keys.py": "every resource with keys derives them by it",
