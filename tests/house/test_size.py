@@ -26,7 +26,6 @@ SMALL = {
     "models/core/keys.py": "every resource with keys derives them by it",
     "models/core/page_addresses.py": "several nouns and the API name pages by it",
     "models/core/revisions.py": "every resource that expects a revision reads it by this",
-    "models/core/work_bounds.py": "every family of work asks it for a place",
     "runtime/base64url.py": "the one spelling of tokens, for every room",
     "runtime/clock.py": "the one clock, for every room",
     "runtime/derived_ids.py": "workflows import it, and never what draws identifiers",

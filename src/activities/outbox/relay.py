@@ -40,7 +40,7 @@ from typing_extensions import override
 from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.run_starts import RunStarts
 from activities.pollers import POLL_SECONDS, Loop
-from models.core.work_bounds import RUNNING
+from models.core.bounds import RUNNING
 from runtime.database import Database
 from runtime.observability.tracing import caused_by
 from runtime.processes.fault_injection import FaultPoint, inject_fault

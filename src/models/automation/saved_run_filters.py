@@ -8,7 +8,6 @@ from sqlalchemy import (
     Index,
     Select,
     delete,
-    func,
     insert,
     or_,
     select,
@@ -21,12 +20,12 @@ from models.automation.automation_runs.filters import WorkspaceRunQuery, check_f
 from models.automation.automations.queries import open_automations
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.bounds import bounded
 from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.errors import DeniedError, NotFoundError
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
-from runtime.postgresql.statements import lock_name
 
 
 class SavedRunFilter(SQLModel, table=True):
@@ -153,27 +152,27 @@ async def create_filter(
     if body.shared:
         _require_write(actor)
     await check_filter(work, actor, body.query)
-    # Two requests at the same time must not both take the last place.
-    place = f"run-filters/{actor.workspace_id}/{owner}"
-    await lock_name(work, place)
-    await work.execute(
-        insert(saved_run_filter).values(
-            id=filter_id,
-            workspace_id=actor.workspace_id,
-            owner_user_id=owner,
-            automation_id=body.query.automation_id,
-            label=body.label,
-            query=body.query.wire,
-            created_at=work.now,
-            updated_at=work.now,
-        )
-    )
-    count = select(func.count()).where(
+    async with bounded(
+        work,
+        saved_run_filter,
         _filter.workspace_id == actor.workspace_id,
         _filter.owner_user_id.is_not_distinct_from(owner),
-    )
-    if await work.scalar(count) > MAX_FILTERS:
-        raise ConflictError(f"There are {MAX_FILTERS} saved filters; delete some first.")
+        owner=f"{actor.workspace_id}/{owner}",
+        most=MAX_FILTERS,
+        refusal=f"There are {MAX_FILTERS} saved filters; delete some first.",
+    ):
+        await work.execute(
+            insert(saved_run_filter).values(
+                id=filter_id,
+                workspace_id=actor.workspace_id,
+                owner_user_id=owner,
+                automation_id=body.query.automation_id,
+                label=body.label,
+                query=body.query.wire,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+        )
     return shape_of(await _load(work, actor, filter_id))
 
 

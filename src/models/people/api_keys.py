@@ -35,12 +35,13 @@ from sqlmodel import SQLModel
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, Input, Label, Moment, Nullable, Shape
+from models.core.bounds import bounded
 from models.core.pagination import Page, PageRequest
 from models.core.secret_keys import is_older_key
 from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, table_of
 
@@ -242,20 +243,24 @@ async def create_key(
     if beyond:
         raise DeniedError(f"A key cannot give more than its maker has: {', '.join(beyond)}.")
     check_expiry(body.expires_at, work.now)
-    live = select(func.count()).where(
-        api_key.c.workspace_id == actor.workspace_id, api_key.c.revoked_at.is_(None)
-    )
-    if await work.scalar(live) >= MAX_KEYS:
-        raise ConflictError(f"The workspace has {MAX_KEYS} keys; revoke some first.")
-    return await _issue(
+    async with bounded(
         work,
-        keys,
-        workspace_id=actor.workspace_id,
-        user_id=actor.user_id,
-        name=body.name,
-        scopes=body.scopes,
-        expires_at=None if body.expires_at is None else truncate(body.expires_at),
-    )
+        api_key,
+        api_key.c.workspace_id == actor.workspace_id,
+        api_key.c.revoked_at.is_(None),
+        owner=actor.workspace_id,
+        most=MAX_KEYS,
+        refusal=f"The workspace has {MAX_KEYS} keys; revoke some first.",
+    ):
+        return await _issue(
+            work,
+            keys,
+            workspace_id=actor.workspace_id,
+            user_id=actor.user_id,
+            name=body.name,
+            scopes=body.scopes,
+            expires_at=None if body.expires_at is None else truncate(body.expires_at),
+        )
 
 
 async def issue_key(

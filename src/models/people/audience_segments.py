@@ -41,6 +41,7 @@ from sqlmodel import SQLModel
 from models.core import values
 from models.core.access.rules import Principal
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.bounds import bounded
 from models.core.filters.grammar import (
     OPERATORS,
     AllOf,
@@ -72,7 +73,7 @@ from models.people.request_logs import request_log
 from models.people.users import app_user
 from models.people.workspaces import workspace, workspace_member
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, Detail, ValidationError
+from runtime.errors import Detail, ValidationError
 from runtime.postgresql.schema import Timestamp, table_of
 
 ATTRIBUTES = "attributes."
@@ -486,8 +487,6 @@ async def create_segment(
     when there are too many.
     """
     read_rule(body.rule, work.now)
-    if await work.scalar(select(func.count()).select_from(audience_segment)) >= MAX_SEGMENTS:
-        raise ConflictError(f"There are {MAX_SEGMENTS} segments already.")
     statement = (
         insert(audience_segment)
         .values(
@@ -501,7 +500,13 @@ async def create_segment(
         .on_conflict_do_nothing()
         .returning(audience_segment)
     )
-    row = None if body.key in BUILT_IN else await work.first(statement, of=AudienceSegment)
+    row = None
+    if body.key not in BUILT_IN:
+        refusal = f"There are {MAX_SEGMENTS} segments already."
+        async with bounded(
+            work, audience_segment, owner="platform", most=MAX_SEGMENTS, refusal=refusal
+        ):
+            row = await work.first(statement, of=AudienceSegment)
     if row is None:
         raise ValidationError.at("key", f"There is a segment with the key {body.key} already.")
     return segment_body(row)

@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import ForeignKeyConstraint, Index, func, select
+from sqlalchemy import ForeignKeyConstraint, Index, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Nullable, Shape, example
+from models.core.bounds import bounded
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError
+from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, table_of
 
 
@@ -76,14 +77,19 @@ async def choose_workspace(
     if body.workspace_id not in member_of:
         raise NoMemberError
     values = {"workspace_id": body.workspace_id, "updated_at": work.now}
-    await work.execute(
-        insert(oauth_client_choice)
-        .values(user_id=principal.user_id, oauth_client_id=body.oauth_client_id, **values)
-        .on_conflict_do_update(index_elements=["user_id", "oauth_client_id"], set_=values)
-    )
-    mine = select(func.count()).where(oauth_client_choice.c.user_id == principal.user_id)
-    if await work.scalar(mine) > MAX_CHOICES:
-        raise ConflictError(f"A person can choose for {MAX_CHOICES} clients.")
+    async with bounded(
+        work,
+        oauth_client_choice,
+        oauth_client_choice.c.user_id == principal.user_id,
+        owner=principal.user_id,
+        most=MAX_CHOICES,
+        refusal=f"A person can choose for {MAX_CHOICES} clients.",
+    ):
+        await work.execute(
+            insert(oauth_client_choice)
+            .values(user_id=principal.user_id, oauth_client_id=body.oauth_client_id, **values)
+            .on_conflict_do_update(index_elements=["user_id", "oauth_client_id"], set_=values)
+        )
     return OauthClientWorkspace(
         oauth_client_id=body.oauth_client_id, workspace_id=body.workspace_id
     )

@@ -22,8 +22,8 @@ from activities.maintenance.schedules import ScheduleMaintenance
 from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role
+from models.core.bounds import RUNNING
 from models.core.schedules.timetables import due_run_id
-from models.core.work_bounds import RUNNING
 from models.people.workspaces import delete_workspace
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox

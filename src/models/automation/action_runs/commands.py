@@ -12,8 +12,8 @@ from models.automation.actions.queries import ActionRow, find_action
 from models.automation.actions.rules import ActionKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
-from models.core.work_bounds import require_place
 from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from models.automation.alert_rules.queries import get_rule, load
 from models.automation.alert_rules.rules import (
@@ -33,6 +33,7 @@ from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
+from models.core.bounds import bounded
 from models.core.revisions import next_updated_at
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify
@@ -41,8 +42,7 @@ from models.messages.workspace_events.rules import EventType
 from models.people.members import strangers
 from models.sources.connections.queries import is_shared, sees_connection
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError
-from runtime.postgresql.statements import lock_name
+from runtime.errors import NotFoundError
 
 _rule = alert_rule.c
 _CHANGED, _DISABLED = "The rule was changed.", "The rule was disabled."
@@ -59,30 +59,32 @@ async def create_rule(
     """
     recipients = body.recipient_user_ids or [actor.user_id]
     await _check_recipients(work, actor, recipients)
-    # Two requests at the same time must not both take the last place.
-    place = f"alert-rules/{actor.workspace_id}"
-    await lock_name(work, place)
-    count = select(func.count()).where(_rule.workspace_id == actor.workspace_id)
-    if await work.scalar(count) >= MAX_RULES:
-        raise ConflictError(f"The workspace has {MAX_RULES} alert rules; delete some first.")
-    await work.execute(
-        insert(alert_rule).values(
-            id=rule_id,
-            workspace_id=actor.workspace_id,
-            label=body.label,
-            **await _watching(work, actor, body.condition),
-            recipient_user_ids=list(dict.fromkeys(recipients)),
-            repeat_minutes=body.repeat_minutes,
-            enabled=body.enabled,
-            disabled_reason=None if body.enabled else AlertDisabledReason.MANUAL.value,
-            state=AlertState.OK.value,
-            saved_by_user_id=actor.user_id,
-            watched_since=work.now,
-            due_at=work.now,
-            created_at=work.now,
-            updated_at=work.now,
+    async with bounded(
+        work,
+        alert_rule,
+        _rule.workspace_id == actor.workspace_id,
+        owner=actor.workspace_id,
+        most=MAX_RULES,
+        refusal=f"The workspace has {MAX_RULES} alert rules; delete some first.",
+    ):
+        await work.execute(
+            insert(alert_rule).values(
+                id=rule_id,
+                workspace_id=actor.workspace_id,
+                label=body.label,
+                **await _watching(work, actor, body.condition),
+                recipient_user_ids=list(dict.fromkeys(recipients)),
+                repeat_minutes=body.repeat_minutes,
+                enabled=body.enabled,
+                disabled_reason=None if body.enabled else AlertDisabledReason.MANUAL.value,
+                state=AlertState.OK.value,
+                saved_by_user_id=actor.user_id,
+                watched_since=work.now,
+                due_at=work.now,
+                created_at=work.now,
+                updated_at=work.now,
+            )
         )
-    )
     return await get_rule(work, actor, rule_id)
 
 

@@ -48,8 +48,8 @@ from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
+from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
-from models.core.work_bounds import require_place
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 from runtime.temporal import outbox

@@ -21,12 +21,13 @@ from sqlmodel import Field, SQLModel
 from models.automation.secrets.rules import MAX_SECRETS, SecretValue, is_secret_name, secret_place
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, Moment, Nullable, Shape
+from models.core.bounds import bounded
 from models.core.pagination import PageRequest
 from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, Work
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import NotFoundError, ValidationError
 from runtime.postgresql.schema import Timestamp, table_of
-from runtime.postgresql.statements import PreparedStatement, lock_name
+from runtime.postgresql.statements import PreparedStatement
 
 
 class WorkspaceSecret(SQLModel, table=True):
@@ -132,9 +133,6 @@ async def put_secret(
         raise ValidationError.at(
             "secretName", "A name has letters, digits and _, begins with no digit, and ends at 63."
         )
-    # Two requests at the same time must not both take the last place.
-    place = f"secrets/{actor.workspace_id}"
-    await lock_name(work, place)
     sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
     statement = upsert(workspace_secret).values(
         workspace_id=actor.workspace_id,
@@ -143,17 +141,24 @@ async def put_secret(
         created_at=work.now,
         updated_at=work.now,
     )
-    row = await work.first(
-        statement.on_conflict_do_update(
-            index_elements=["workspace_id", "name"],
-            set_={"sealed_value": sealed, "updated_at": work.now},
-        ).returning(
-            workspace_secret.c.name, workspace_secret.c.created_at, workspace_secret.c.updated_at
+    async with bounded(
+        work,
+        workspace_secret,
+        workspace_secret.c.workspace_id == actor.workspace_id,
+        owner=actor.workspace_id,
+        most=MAX_SECRETS,
+        refusal=f"The workspace has {MAX_SECRETS} secrets; delete some first.",
+    ):
+        row = await work.first(
+            statement.on_conflict_do_update(
+                index_elements=["workspace_id", "name"],
+                set_={"sealed_value": sealed, "updated_at": work.now},
+            ).returning(
+                workspace_secret.c.name,
+                workspace_secret.c.created_at,
+                workspace_secret.c.updated_at,
+            )
         )
-    )
-    count = select(func.count()).where(workspace_secret.c.workspace_id == actor.workspace_id)
-    if await work.scalar(count) > MAX_SECRETS:
-        raise ConflictError(f"The workspace has {MAX_SECRETS} secrets; delete some first.")
     return SecretBody.model_validate(row)
 
 

@@ -9,9 +9,9 @@ from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
 from models.core.purging import MAX_ROWS, purge
-from models.core.work_bounds import require_place
 from models.messages.jobs.queries import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import JOBS, job

@@ -2,10 +2,11 @@
 
 import os
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, update
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import bounded
 from models.core.http_requests import GIVE_AGAIN, restored_url
 from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import (
@@ -44,7 +45,6 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
-from runtime.postgresql.statements import lock_name
 
 MAX_ENDPOINTS = 50
 """A workspace has at most this many endpoints (architecture.md#bounds)."""
@@ -59,33 +59,35 @@ async def create_endpoint(
 
     Raises ConflictError when there are too many.
     """
-    # Two requests at the same time must not both take the last place.
-    place = f"webhook-endpoints/{actor.workspace_id}"
-    await lock_name(work, place)
-    count = select(func.count()).where(_endpoint.workspace_id == actor.workspace_id)
-    if await work.scalar(count) >= MAX_ENDPOINTS:
-        raise ConflictError(f"The workspace has {MAX_ENDPOINTS} endpoints; delete some first.")
     endpoint_id, secret = new_id(), os.urandom(SECRET_BYTES)
-    row = await work.first(
-        insert(webhook_endpoint)
-        .values(
-            id=endpoint_id,
-            workspace_id=actor.workspace_id,
-            url=body.url,
-            description=body.description,
-            event_types=[kind.value for kind in dict.fromkeys(body.event_types)],
-            enabled=body.enabled,
-            disabled_at=None if body.enabled else work.now,
-            disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
-            sealed_secret=keys.seal(secret, secret_place(endpoint_id)),
-            log_position=await head(work, actor.workspace_id),
-            created_by_user_id=actor.user_id,
-            created_at=work.now,
-            updated_at=work.now,
+    async with bounded(
+        work,
+        webhook_endpoint,
+        _endpoint.workspace_id == actor.workspace_id,
+        owner=actor.workspace_id,
+        most=MAX_ENDPOINTS,
+        refusal=f"The workspace has {MAX_ENDPOINTS} endpoints; delete some first.",
+    ):
+        row = await work.first(
+            insert(webhook_endpoint)
+            .values(
+                id=endpoint_id,
+                workspace_id=actor.workspace_id,
+                url=body.url,
+                description=body.description,
+                event_types=[kind.value for kind in dict.fromkeys(body.event_types)],
+                enabled=body.enabled,
+                disabled_at=None if body.enabled else work.now,
+                disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
+                sealed_secret=keys.seal(secret, secret_place(endpoint_id)),
+                log_position=await head(work, actor.workspace_id),
+                created_by_user_id=actor.user_id,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+            .returning(webhook_endpoint),
+            of=WebhookEndpoint,
         )
-        .returning(webhook_endpoint),
-        of=WebhookEndpoint,
-    )
     return await _issued(work, row, secret)
 
 

@@ -4,6 +4,7 @@ See interface.md#experiments.
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,6 @@ from sqlalchemy import (
     Insert,
     Update,
     delete,
-    func,
     insert,
     literal_column,
     select,
@@ -22,6 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from models.core.access.rules import Principal
 from models.core.base import Id
+from models.core.bounds import bounded
 from models.core.keys import first_free, slug
 from models.core.purging import MAX_ROWS
 from models.people.audience_segments import is_segment
@@ -99,13 +100,6 @@ async def create_experiment(
     """
     if body.status not in FIRST_STATES:
         raise ValidationError.at("status", "A new experiment is a draft or scheduled.")
-    open_ones = select(func.count()).where(
-        experiment.c.status != ExperimentStatus.ARCHIVED,
-        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
-    )
-    is_bounded = body.target_type is not TargetType.AUTOMATION_VERSION
-    if is_bounded and await work.scalar(open_ones) >= MAX_EXPERIMENTS:
-        raise ConflictError(f"There are {MAX_EXPERIMENTS} experiments; archive some first.")
     given = body.model_dump(exclude={"variants"})
     values = {
         **given,
@@ -116,7 +110,18 @@ async def create_experiment(
         "updated_at": work.now,
     }
     await _check(work, values)
-    row = await _write(work, insert(experiment).values(values))
+    bound = bounded(
+        work,
+        experiment,
+        experiment.c.status != ExperimentStatus.ARCHIVED,
+        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
+        owner="platform",
+        most=MAX_EXPERIMENTS,
+        refusal=f"There are {MAX_EXPERIMENTS} experiments; archive some first.",
+    )
+    # The experiments that releases of versions make do not count.
+    async with nullcontext() if body.target_type is TargetType.AUTOMATION_VERSION else bound:
+        row = await _write(work, insert(experiment).values(values))
     return await experiment_body(work, row)
 
 

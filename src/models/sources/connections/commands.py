@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy import delete, exists, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import readable_file
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import bounded
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
 from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
@@ -29,9 +30,8 @@ from models.sources.connections.tables import (
 )
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
-from runtime.postgresql.statements import lock_name
 
 MAX_CONNECTIONS = 200
 """A workspace holds at most this many connections (architecture.md#bounds)."""
@@ -67,13 +67,15 @@ async def add_connection(
         created_at=work.now,
         updated_at=work.now,
     )
-    # Two requests at the same time must not both take the last place.
-    place = f"connections/{actor.workspace_id}"
-    await lock_name(work, place)
-    made = await work.first(statement.returning(connection), of=Connection)
-    count = select(func.count()).where(connection.c.workspace_id == actor.workspace_id)
-    if await work.scalar(count) > MAX_CONNECTIONS:
-        raise ConflictError(f"The workspace has {MAX_CONNECTIONS} connections; delete some first.")
+    async with bounded(
+        work,
+        connection,
+        connection.c.workspace_id == actor.workspace_id,
+        owner=actor.workspace_id,
+        most=MAX_CONNECTIONS,
+        refusal=f"The workspace has {MAX_CONNECTIONS} connections; delete some first.",
+    ):
+        made = await work.first(statement.returning(connection), of=Connection)
     return ConnectionDetail.model_validate(made)
 
 

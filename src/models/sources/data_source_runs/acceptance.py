@@ -8,10 +8,10 @@ from sqlalchemy import select
 
 from models.core.access.rules import Actor, Level, Scope, level_on
 from models.core.base import Id, JsonObject
+from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id, fire_note
-from models.core.work_bounds import require_place
 from models.data.fields.queries import require_edit
 from models.sources.data_source_runs.endings import (
     RunEnd,

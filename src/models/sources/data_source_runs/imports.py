@@ -13,8 +13,8 @@ from models.content.files.queries import readable_file
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
-from models.core.work_bounds import require_place
 from models.data.fields.queries import require_edit
 from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.acceptance import start_run

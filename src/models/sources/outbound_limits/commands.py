@@ -7,6 +7,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.core.bounds import bounded
 from models.core.pauses.queries import MOST_COUNTED
 from models.core.pauses.rules import PauseState
 from models.core.pauses.shapes import PauseShape
@@ -28,7 +29,6 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
 from runtime.outbound_policy import canonical_host
-from runtime.postgresql.statements import lock_name
 
 _place = outbound_place.c
 _LIMITED = or_(_place.per_second.is_not(None), _place.at_once.is_not(None))
@@ -47,12 +47,6 @@ async def create_limit(
     limits = {"per_second": body.per_second, "at_once": body.at_once}
     if body.per_second is None and body.at_once is None:
         raise ValidationError.at("perSecond", _NEEDS_ONE)
-    # Two requests at the same time must not both take the last one.
-    lock = f"outbound-limits/{actor.workspace_id}"
-    await lock_name(work, lock)
-    mine = (_place.workspace_id == actor.workspace_id, _LIMITED)
-    if await work.scalar(select(func.count()).where(*mine)) >= MOST_LIMITS:
-        raise ConflictError(f"The workspace has {MOST_LIMITS} limits; remove some first.")
     name = "host" if body.connection_id is None else "connection_id"
     # A pause that an answer asked for may be there already.
     statement = upsert(outbound_place).values(
@@ -63,14 +57,23 @@ async def create_limit(
         created_at=work.now,
         updated_at=work.now,
     )
-    limit_id = await work.scalar(
-        statement.on_conflict_do_update(
-            index_elements=["workspace_id", name],
-            index_where=_place[name].is_not(None),
-            set_={**limits, "created_at": work.now, "updated_at": work.now},
-            where=~_LIMITED,
-        ).returning(_place.id)
-    )
+    async with bounded(
+        work,
+        outbound_place,
+        _place.workspace_id == actor.workspace_id,
+        _LIMITED,
+        owner=actor.workspace_id,
+        most=MOST_LIMITS,
+        refusal=f"The workspace has {MOST_LIMITS} limits; remove some first.",
+    ):
+        limit_id = await work.scalar(
+            statement.on_conflict_do_update(
+                index_elements=["workspace_id", name],
+                index_where=_place[name].is_not(None),
+                set_={**limits, "created_at": work.now, "updated_at": work.now},
+                where=~_LIMITED,
+            ).returning(_place.id)
+        )
     if limit_id is None:
         raise ConflictError("The place has a limit. Change that one.")
     return await get_limit(work, actor, limit_id)

@@ -10,8 +10,8 @@ from sqlalchemy import update
 from models.content.files.rules import Content
 from models.core.access.rules import Principal
 from models.core.base import Id
+from models.core.bounds import require_place_of
 from models.core.lifecycle import commands as lifecycle
-from models.core.work_bounds import require_place_of
 from models.people.workspaces import is_open_workspace
 from models.workspace.legacy_imports import executions
 from models.workspace.legacy_imports.executions import (

@@ -1,18 +1,20 @@
-"""Bounds on the work of each family that a workspace has under way, and that it has open.
+"""Bounds on the rows that an owner may have, and on the work that a workspace has open.
 
-Work over the first waits in the outbox; work over the second is refused.
+Of each family of work there are two: what is over the first waits in the outbox, what is over the
+second is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import ClassVar
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Table, func, select
 
 from models.core.access.rules import Actor, PrincipalType
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from runtime.database import UnitOfWork
-from runtime.errors import RateLimitedError
+from runtime.errors import ConflictError, RateLimitedError
 from runtime.postgresql.statements import lock_name
 from runtime.temporal.families import Family
 
@@ -22,6 +24,27 @@ RUNNING: Mapping[Family, int] = {
 OPEN: Mapping[Family, int] = {
     family: family.bounds.open for family in Family if family.bounds.open is not None
 }
+
+
+@asynccontextmanager
+async def bounded(
+    work: UnitOfWork,
+    table: Table,
+    *counted: ColumnElement[bool],
+    owner: object,
+    most: int,
+    refusal: str,
+) -> AsyncIterator[None]:
+    """Let the block write a row, and refuse it when there are then more than `most`.
+
+    `counted` says which rows of the table count; `owner` names whose they are. Two requests of one
+    owner must not both take the last place, so each waits for the other's commit. A block that
+    replaces a row adds none, and passes. Raises ConflictError with the text `refusal`.
+    """
+    await lock_name(work, f"{table.name}/{owner}")
+    yield
+    if await work.scalar(select(func.count()).select_from(table).where(*counted)) > most:
+        raise ConflictError(refusal)
 
 
 class TooMuchOpenError(RateLimitedError):
