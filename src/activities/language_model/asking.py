@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from importlib import import_module
 from typing import Any
 
 import structlog
@@ -97,8 +96,9 @@ _Converse = Callable[[OutboundClient, Endpoint, str, str], Coroutine[Any, Any, s
 
 
 def _conversation() -> _Converse:
-    found: _Converse = import_module("activities.language_model.conversation").converse
-    return found
+    from activities.language_model.conversation import converse  # noqa: PLC0415  # takes seconds
+
+    return converse
 
 
 def found_object(text: str) -> JsonObject | None:

@@ -47,7 +47,7 @@ class Dispatch:
     is not served is refused by the pipeline, so that a caller is known before it is told so. Ids in
     the path are in canonical form from here on: whatever is found, locked or kept by them is one.
 
-    Starlette's router compares a path with one route after the other, here with over a hundred.
+    Starlette's router compares a path with one route after the other, here with several hundred.
     This one walks down a tree of segments (docs/adr/0025).
     """
 

@@ -144,7 +144,7 @@ class ByKind:
             union["description"] = body["description"]
         return {**shapes, self.body: union}
 
-    def _shape(  # the parts of a shape
+    def _shape(
         self,
         name: str,
         body: Schema,

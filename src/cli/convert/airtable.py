@@ -232,7 +232,7 @@ def _inverse(
     return back[0] if len(back) == 1 else None
 
 
-def _relate(  # both sides of a relation
+def _relate(
     bundle: BundleFile,
     table: Mapping[str, Any],
     field: Mapping[str, Any],
@@ -251,7 +251,7 @@ def _relate(  # both sides of a relation
     _link(bundle, table["name"], field["name"], field_id, own, other, sheet)
 
 
-def _link(  # both sides of a relation
+def _link(
     bundle: BundleFile,
     table: str,
     header: str,

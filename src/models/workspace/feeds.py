@@ -71,7 +71,7 @@ class Part:
         return [one for one in self.events if viewer.sees(one, self.audiences)]
 
 
-async def read_part(  # what and whose, from where to where
+async def read_part(
     work: Work,
     workspace_id: Id,
     after: int,

@@ -14,7 +14,7 @@ from models.core.base import Id
 from models.core.filters.grammar import ValueForm
 from models.core.values import InvalidValueError, moment
 from models.data.fields.queries import load_schema
-from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue, Option
+from models.data.fields.rules.fields import NUMERIC_KINDS, FieldKind, FieldSpec, FieldValue, Option
 from models.data.fields.rules.value_conversion import clock, digits, rounded
 from models.data.fields.rules.values import value_form
 from models.data.forms.shapes import PublicField, PublicOption
@@ -33,7 +33,6 @@ _UTC = ZoneInfo("UTC")
 _NAMELESS = Legend({}, _UTC)
 _LONGEST = 120
 """Characters of a text in a list; the page of the record has all of them."""
-_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def _written(spec: FieldSpec, value: str | float) -> str:
         return clock(value)
     if spec.kind is FieldKind.RATING:
         return "★" * int(value)
-    return _with_unit(spec, value) if spec.kind in _NUMERIC else digits(value)
+    return _with_unit(spec, value) if spec.kind in NUMERIC_KINDS else digits(value)
 
 
 def _with_unit(spec: FieldSpec, value: float) -> str:

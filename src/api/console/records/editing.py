@@ -214,7 +214,7 @@ async def _form_page(
     )
 
 
-async def _again(  # the form as it was sent
+async def _again(
     request: ApiRequest,
     record: RecordDetail | None,
     database_id: Id,

@@ -9,7 +9,7 @@ from api.kernel.request import ApiRequest
 from models.core.base import Id, JsonObject
 from models.core.filters.grammar import ValueForm
 from models.core.pagination import MAX_LIMIT
-from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue
+from models.data.fields.rules.fields import NUMERIC_KINDS, FieldKind, FieldSpec, FieldValue
 from models.data.fields.rules.value_conversion import TEXT_KINDS, Lost, as_text, convert_value
 from models.data.fields.rules.values import value_form
 from models.data.record_exports.exports import names_of
@@ -31,7 +31,7 @@ _INPUTS: Mapping[FieldKind, str] = {
     FieldKind.URL: "url",
     FieldKind.PHONE: "tel",
 }
-_NUMBERS = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT, FieldKind.RATING})
+_NUMBERS = NUMERIC_KINDS | {FieldKind.RATING}
 _LONG = frozenset({FieldKind.LONG_TEXT, FieldKind.RICH_TEXT, FieldKind.JSON})
 _HINTS: Mapping[FieldKind, str] = {
     FieldKind.DATETIME: "2026-01-31T09:30, or with an offset: 2026-01-31T09:30+01:00",

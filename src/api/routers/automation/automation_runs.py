@@ -315,7 +315,7 @@ def _may_resume(request: ApiRequest) -> bool:
 
 
 @router.get(f"{RUN}/node-runs", access=replace(READ, cookie=True))
-async def list_automation_node_runs(  # the filters of a list
+async def list_automation_node_runs(
     request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,

@@ -18,6 +18,7 @@ from models.automation.alert_rules.rules import (
     spoken,
 )
 from models.automation.alert_rules.shapes import (
+    AlertCondition,
     AlertFiringList,
     AlertFiringShape,
     AlertKind,
@@ -192,9 +193,6 @@ def _shape(row: _ShownRule) -> AlertRuleShape:
 LONGEST_CHECK = "1s"
 """The time that the check of one rule may take."""
 
-Condition = Any
-"""One of the conditions, of the kind that its function takes."""
-
 
 class CheckContext(NamedTuple):
     """The actor whose rights count, and since when the rule is watched and would hold."""
@@ -205,7 +203,7 @@ class CheckContext(NamedTuple):
 
 
 async def check_condition(
-    work: UnitOfWork, context: CheckContext, condition: Condition
+    work: UnitOfWork, context: CheckContext, condition: AlertCondition
 ) -> CheckResult:
     """Check whether a condition holds now, for what the actor sees. Raises TooSlowError."""
     before = await work.scalar(select(func.current_setting("statement_timeout")))
@@ -305,7 +303,7 @@ async def _connection_failing(
     return CheckResult(holds, message, row.failures)
 
 
-_CHECKS: Mapping[type, Callable[[UnitOfWork, CheckContext, Condition], Awaitable[CheckResult]]] = {
+_CHECKS: Mapping[type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[CheckResult]]] = {
     FailuresCondition: _failures,
     SilenceCondition: _silence,
     DurationCondition: _duration,

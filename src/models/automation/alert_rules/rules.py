@@ -1,6 +1,5 @@
 """States of alert rules, and what an evaluation changes. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -42,13 +41,6 @@ class Resolution(StrEnum):
     OVER = "over"
     CHANGED = "changed"
     DISABLED = "disabled"
-
-
-TRANSITIONS: Mapping[AlertChange, tuple[AlertState, AlertState]] = {
-    AlertChange.FIRED: (AlertState.OK, AlertState.FIRING),
-    AlertChange.REPEATED: (AlertState.FIRING, AlertState.FIRING),
-    AlertChange.RESOLVED: (AlertState.FIRING, AlertState.OK),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class Admission:
     refusal: str | None = None
 
 
-async def _write(  # the parts of a run
+async def _write(
     work: UnitOfWork,
     actor: Actor,
     version: RunnableVersion,

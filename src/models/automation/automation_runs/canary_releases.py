@@ -119,7 +119,7 @@ async def canary(work: UnitOfWork, actor: Actor, automation_id: Id) -> CanaryAns
     return CanaryAnswer(canary=await _body(work, actor, release))
 
 
-async def start(  # the parts of a release
+async def start(
     work: UnitOfWork,
     actor: Actor,
     keys: KeyRing,

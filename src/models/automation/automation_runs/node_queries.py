@@ -211,7 +211,7 @@ async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list
     return by_run
 
 
-async def list_node_runs(  # the filters of a list
+async def list_node_runs(
     work: UnitOfWork,
     actor: Actor,
     run: AutomationRun,

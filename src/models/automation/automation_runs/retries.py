@@ -72,7 +72,7 @@ class Retry:
     reused: Sequence[tuple[str, str, str]]
 
 
-async def retry(  # whose run, and what becomes of it
+async def retry(
     work: UnitOfWork,
     actor: Actor,
     automation_id: Id,

@@ -199,7 +199,7 @@ def _header(run: WholeRun, versions: Mapping[Id, int]) -> ComparedRun:
     return ComparedRun(**fields, version=versions[run.automation_version_id])
 
 
-async def _nodes(  # the parts of a comparison
+async def _nodes(
     work: UnitOfWork,
     actor: Actor,
     run: WholeRun,

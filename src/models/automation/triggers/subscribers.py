@@ -218,7 +218,7 @@ async def notify_filter_failed(work: UnitOfWork, subscriber: Subscriber, reason:
     )
 
 
-async def _notify_authors(  # the parts of one notice
+async def _notify_authors(
     work: UnitOfWork,
     subscriber: Subscriber,
     kind: NotificationKind,

@@ -84,7 +84,7 @@ MAX_EARLY = 100
 """Responses kept for a node that does not wait yet."""
 
 
-async def resume(  # where a node is
+async def resume(
     work: UnitOfWork,
     actor: Actor,
     automation_id: Id,
@@ -97,7 +97,7 @@ async def resume(  # where a node is
     Who is asked may decide by a session whatever else they may do, and is then shown what they may
     see; others need automations:write and edit access, and a node that lets them. A key needs
     automations:write whoever it is bound to: it decides for nobody it was not made to decide for.
-    Response once more, the same changes nothing.
+    The same decision again changes nothing.
     """
     if actor.principal.type is not PrincipalType.SESSION:
         _require_scope(actor)

@@ -28,7 +28,7 @@ from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 
 
-async def asks(  # where a node is
+async def asks(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, node_id: str, scope_key: str
 ) -> bool:
     """Tell whether a node that waits asks this actor to decide."""

@@ -44,7 +44,7 @@ async def accept_job(
     return True
 
 
-async def record_job(  # the parts of a row
+async def record_job(
     work: UnitOfWork,
     workspace_id: Id,
     user_id: Id,
@@ -76,7 +76,7 @@ def start_request(subject_id: Id, summary: str, source: str = "api") -> StartReq
     }
 
 
-async def start_job(  # the parts of a request
+async def start_job(
     work: UnitOfWork,
     family: Family,
     workspace_id: Id,

@@ -172,7 +172,7 @@ async def redeliver(
     return await _send(work, actor, row.id, earlier.subject_id, earlier.input, str(key))
 
 
-async def _send(  # the parts of a delivery
+async def _send(
     work: UnitOfWork,
     actor: Actor,
     endpoint_id: Id,

@@ -145,7 +145,7 @@ _BETWEEN = PreparedStatement(
 )
 
 
-async def events_between(  # what and whose, from where to where
+async def events_between(
     work: Work,
     workspace_id: Id,
     after: int,

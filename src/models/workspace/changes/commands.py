@@ -69,7 +69,7 @@ LIFETIME = timedelta(days=7)
 """The time a change set may wait to be applied."""
 
 
-async def propose(  # the parts of a proposal
+async def propose(
     work: UnitOfWork,
     actor: Actor,
     keys: KeyRing,

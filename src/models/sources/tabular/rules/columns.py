@@ -18,7 +18,7 @@ from uuid import UUID
 
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
-from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
+from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import LOST, convert_value, read_amount
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
@@ -46,7 +46,6 @@ _PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
 _USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
 _AMOUNTS = frozenset(_USUAL.split())
 """Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
-_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
 _READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
 """A part of every text that means one thing by some conventions, and another by others."""
 _ORDERS: tuple[DateOrder | None, ...] = (None, "dmy", "mdy")
@@ -281,7 +280,7 @@ class ColumnProfile:
             return FieldKind.CHECKBOX
         kinds = self.readings.get(self.conventions, frozenset())
         if not self.certain:
-            kinds -= _NUMERIC
+            kinds -= NUMERIC_KINDS
         agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
