@@ -64,7 +64,7 @@ class NodeReply:
 class Iterations:
     """The iterations of a loop from `first` up to `count`; `more` are decided one by one.
 
-    `most` is how many it can come to.
+    `most` is the highest number it can reach.
     """
 
     count: int

@@ -174,7 +174,7 @@ class TooManyConnectionsError(RateLimitedError):
 
 
 class ConnectionLimits:
-    """The limits of a process, and how many connections each address holds in it."""
+    """The limits of a process, and the number of connections that each address holds in it."""
 
     def __init__(self, head_seconds: float, most_per_address: int) -> None:
         """`most_per_address` 0 sets no limit."""

@@ -1,4 +1,4 @@
-"""A limit on how many hold each key at once, so that one key never takes all of something."""
+"""A limit on the holders of each key at once, so that one key never takes all of something."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -10,7 +10,7 @@ class KeyedLimiter:
     """Lets at most `limit` holders of each key in at once; more of that key wait in line."""
 
     def __init__(self, limit: int, patience: float, waiting: int | None = None) -> None:
-        """`patience` is how many seconds one waits at most; at most `waiting` of a key do."""
+        """`patience` is the longest wait in seconds; at most `waiting` of a key do."""
         self._limit = limit
         self._patience = patience
         self._places = None if waiting is None else limit + waiting

@@ -198,7 +198,7 @@ async def _listings(
 
 
 async def _pages(connection: OpenConnection, root: MountRow, listing: ListedFolder) -> int:
-    """List on; gives how many pages came."""
+    """List on; returns the number of pages."""
     asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
     adapter = connection.adapter
     try:

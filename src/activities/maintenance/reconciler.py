@@ -243,7 +243,7 @@ class _ResolvedWait(HostedWait, Protocol):
 
 
 async def resend_signals(context: SweepContext) -> int:
-    """Tell executions again of the waits that ended longer ago than `grace`; how many waits.
+    """Tell executions again of waits that ended longer ago than `grace`; returns their number.
 
     Only of runs that stand still, and only where the execution has dealt with all it was told: else
     it may yet come to the wait.

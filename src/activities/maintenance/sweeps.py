@@ -72,7 +72,7 @@ class RetentionActivities:
 
     @activity.defn(name="purge_expired")
     async def purge(self, kind: Expired) -> int:
-        """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone.
+        """Remove a batch; returns the number of rows, 0 when nothing is left. Safe to repeat.
 
         After a batch comes a rest of equal length, which is left to requests.
         """
@@ -139,7 +139,7 @@ class RetentionActivities:
 
     @activity.defn(name="remove_orphaned_objects")
     async def remove_orphans(self) -> int:
-        """Remove objects that belong to no file; how many. Safe to repeat."""
+        """Remove objects that belong to no file; returns their number. Safe to repeat."""
         async with heartbeats():
             return await sweep_orphans(self._database, self._store, utc_now())
 

@@ -101,7 +101,7 @@ LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
 
 
 def lines() -> CTE:
-    """The lines that have rows, one for each weight, and how many starts each has room for.
+    """The lines that have rows, one for each weight, and the number of starts each has room for.
 
     `until_end` may begin before one that is under way ends, `until_begin` before one begins that
     this relay has started; null for what has no bound.

@@ -196,7 +196,7 @@ _QUERY_ERRORS = frozenset({"0A", "21", "22", "25", "26", "34", "3D", "3F", "42",
 
 
 def fetch_from_postgresql(query: DatabaseQuery, path: Path) -> int:
-    """Write the rows of a query to a file; gives how many. Raises SourceProblem.
+    """Write the rows of a query to a file; returns their number. Raises SourceProblem.
 
     A cursor is declared with one query in the extended protocol. So a second statement, COPY, CALL,
     DO and writes in WITH are refused by the server's own grammar.
@@ -337,7 +337,7 @@ _MYSQL_DENIED = frozenset({1142, 1143, 1227, 1370})
 
 
 def fetch_from_mysql(query: DatabaseQuery, path: Path) -> int:
-    """Write the rows of a query to a file; gives how many. Raises SourceProblem.
+    """Write the rows of a query to a file; returns their number. Raises SourceProblem.
 
     The driver sends one statement at a time, and no file of the worker whatever the server asks
     for.

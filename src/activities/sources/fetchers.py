@@ -105,7 +105,7 @@ CANCEL_SECONDS = 2.0
 async def fetch_rows(
     outbound: OutboundClient, query: DatabaseQuery, path: Path, seconds: float
 ) -> int:
-    """Write the rows of a query, as lines of JSON, to a file; gives how many.
+    """Write the rows of a query, as lines of JSON, to a file; returns their number.
 
     Raises SourceProblem. All of it takes at most so many seconds.
     """

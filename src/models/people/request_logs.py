@@ -139,7 +139,7 @@ async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
 
 
 async def purge_request_logs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove rows of calls before a moment; how many. To be called until it gives 0."""
+    """Remove rows of calls before a moment; returns their number. Call it until it returns 0."""
     old = (
         select(request_log.c.id)
         .where(request_log.c.created_at < before)

@@ -296,7 +296,7 @@ async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:
 
 
 async def purge_calls(work: UnitOfWork) -> int:
-    """Remove a batch of calls that ended an hour ago. Gives how many rows were removed."""
+    """Remove a batch of calls that ended an hour ago. Returns the number of removed rows."""
     return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
 
 
@@ -407,7 +407,7 @@ async def mirror_answer(
 
 
 async def purge_mirror(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Remove answers that are too old; how many, at most `limit`."""
+    """Remove answers that are too old; returns their number, at most `limit`."""
     columns = resource_mirror.c
     key = (columns.workspace_id, columns.connection_id, columns.user_id, columns.digest)
     old = select(*key).where(columns.expires_at <= work.now).limit(limit).subquery()

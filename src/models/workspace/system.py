@@ -112,7 +112,7 @@ class WorkerBody(Shape):
 
 
 class QueueBody(Shape):
-    """A task queue, and how many processes that are alive take its tasks."""
+    """A task queue, and the number of live processes that take its tasks."""
 
     name: Queue
     workers: int
@@ -281,9 +281,9 @@ async def leave(work: UnitOfWork, worker_id: Id) -> None:
 
 
 async def merge_ended_work(work: UnitOfWork) -> int:
-    """Make one row of the ends of each kind and status; how many rows there were too many.
+    """Make one row of the ends of each kind and status; returns the number of surplus rows.
 
-    Repeat until 0. What is written meanwhile is left to the next call.
+    Call it until it returns 0. What is written meanwhile is left to the next call.
     """
     key = ended_work.c.kind, ended_work.c.status
     next_ones = select(ended_work.c.id).limit(_MERGED_AT_ONCE).with_for_update(skip_locked=True)

@@ -104,7 +104,7 @@ ACTION_RUNS = WorkTable(
 async def purge_action_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove runs that ended before a moment, with their steps.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
         select(action_run.c.id)

@@ -98,7 +98,10 @@ _firing = alert_firing.c
 
 
 async def purge_firings(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove up to `limit` firings that ended before a moment; how many. Repeat until 0."""
+    """Remove up to `limit` firings that ended before a moment.
+
+    Returns their number; call it until that is 0.
+    """
     old = (
         select(_firing.id)
         .where(_firing.resolved_at < before)

@@ -113,7 +113,7 @@ class RecentPayload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The newest ended runs of an automation that are no tests, and how many succeeded."""
+    """The newest ended runs of an automation that are no tests, and the number that succeeded."""
 
     ended: int
     succeeded: int

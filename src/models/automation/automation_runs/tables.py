@@ -216,7 +216,7 @@ _run = automation_run.c
 async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Delete runs that ended before a moment, with their node runs. Versions stay.
 
-    Returns how many rows were deleted, at most `limit`; to be called until it is 0.
+    Returns the number of deleted rows, at most `limit`; call it until that is 0.
     """
     workspace = every_workspace()
     runs = (

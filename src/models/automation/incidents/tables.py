@@ -151,7 +151,7 @@ incident_record = table_of(IncidentRecord)
 async def purge_incidents(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove runs that failed, and incidents that were closed, before a moment.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
         select(incident_run.c.run_id)

@@ -65,7 +65,7 @@ def candidates(runs: Select[Any], query: WorkspaceRunQuery, filters: RunFilter) 
 
 
 async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequence[Id]) -> int:
-    """Write down runs that were named by their ids, each once; how many they are."""
+    """Write down runs that were named by their ids, each once; returns their number."""
     unique = list(dict.fromkeys(run_ids))
     listed = func.unnest(literal(unique, ARRAY(Uuid)))
     named = listed.table_valued("id", with_ordinality="place").render_derived("named")
@@ -77,7 +77,7 @@ async def select_more(
 ) -> tuple[int, JsonObject, bool]:
     """Write down the next runs of a filter, or of the operation that this one takes back.
 
-    Gives how many they are, the selection that goes on behind them, and whether they are the last.
+    Returns their number, the selection that goes on behind them, and whether they are the last.
     """
     if operation.undoes_id is not None:
         return await _select_undone(work, operation, operation.undoes_id)

@@ -102,7 +102,7 @@ _operation = run_operation.c
 async def purge_operations(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove operations that ended before a moment, or were paused since they were older.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
         select(_operation.id)

@@ -358,7 +358,7 @@ _POSTPONE_CHANGE = PreparedStatement(
 
 
 async def start_debounced_runs(work: UnitOfWork) -> int:
-    """Start the runs of debounced changes that are due. Returns how many changes were due."""
+    """Start the runs of debounced changes that are due. Returns the number of changes."""
     due = await _DUE_CHANGES.rows(work, {"limit": CHANGES_BATCH})
     for row in due:
         key = {"automation_id": row.automation_id, "record_id": row.record_id}

@@ -119,7 +119,7 @@ async def resume(
 
 
 async def resume_by_url(work: UnitOfWork, address: NodeAddress, data: JsonObject) -> int:
-    """Give a node the event it waits for. Returns how many nodes go on: 0 if it does not wait yet.
+    """Give a node its event. Returns the number of nodes that go on: 0 if it does not wait yet.
 
     Raises NotFoundError when the node has no resume URL. Before it waits this is refused only if it
     is certain.
@@ -132,7 +132,7 @@ async def resume_by_url(work: UnitOfWork, address: NodeAddress, data: JsonObject
 
 
 async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> int:
-    """Resume every node of the workspace that waits for the event. Returns how many it resumed.
+    """Resume every node of the workspace that waits for the event. Returns their number.
 
     The event is kept for the runs that are open now: one of their nodes may begin to wait for it
     later.
@@ -163,7 +163,7 @@ async def _respond(
     response: Response,
     actor: Actor | None = None,
 ) -> int:
-    """Apply a response to a node of a run whose lock is held. Returns how many nodes go on."""
+    """Apply a response to a node of a locked run. Returns the number of nodes that go on."""
     check_size(response.data or {})
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
     wait = await store.lock_wait(work, key)

@@ -34,7 +34,7 @@ webhook_receipt = table_of(WebhookReceipt)
 
 
 async def purge_receipts(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Delete receipts past their window. Returns how many; to be called until it is 0."""
+    """Delete receipts past their window. Returns their number; call it until that is 0."""
     key = (webhook_receipt.c.automation_id, webhook_receipt.c.key_hash)
     old = (
         select(*key)

@@ -211,7 +211,7 @@ async def purge_files(
     """Remove files that were deleted before a moment, and objects that no file needs then.
 
     A private file that nothing ever placed lasts no longer than a deleted one. Gives how many
-    files were removed, at most `limit`; to be called until it is 0. A row goes before its object:
+    files were removed, at most `limit`; call it until that is 0. A row goes before its object:
     an object without a row is an orphan, a row without an object would be a broken file.
     """
     async with database.transaction() as work:
@@ -247,7 +247,7 @@ def _old(before: datetime) -> CompoundSelect[Any]:
 
 
 async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
-    """Remove objects that are a day old and have no row; gives how many.
+    """Remove objects that are a day old and have no row; returns their number.
 
     Such an object is what is left of an upload whose process died, or whose commit had no answer.
     """
@@ -275,7 +275,7 @@ async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]
 async def purge_trash(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove items that went to the trash before a moment, with all that is theirs.
 
-    Gives how many rows were removed or changed, at most `limit`; to be called until it is 0. What
+    Returns the number of rows removed or changed, at most `limit`; call it until that is 0. What
     is below an item goes before it, and a file's item after its file: else the file would count
     as one that nothing places, and be seen again.
     """

@@ -29,7 +29,7 @@ class ResumeWork(Input):
 
 
 class PauseShape(Shape):
-    """The pause of something, and how many starts rest under it, counted up to 10,000.
+    """The pause of something, and the number of starts that rest under it, counted up to 10,000.
 
     While it is `resuming`, what rests is started, and what comes in stands behind that. Of what is
     `running`, nothing more is said.

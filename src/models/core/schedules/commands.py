@@ -76,7 +76,7 @@ async def announce(
 ) -> int:
     """Update the schedules of subjects whose rows the caller has not locked.
 
-    Returns how many of them may have a schedule. The delivery writes when they run next.
+    Returns the number of those that may have a schedule. The delivery writes when they run next.
     """
     statement = select(kind.table.c.id, kind.table.c.workspace_id).where(condition)
     rows = await work.rows(statement if had_one else statement.where(kind.may_have))
@@ -107,7 +107,7 @@ async def set_next_run(
 async def set_passed_over(
     work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counts: PassedOverCounts
 ) -> None:
-    """Show how many due times of the schedule had no run."""
+    """Show the number of due times of the schedule that had no run."""
     await work.execute(
         update(kind.table)
         .where(kind.table.c.id == subject_id)

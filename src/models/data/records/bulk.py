@@ -76,7 +76,7 @@ async def insert_from(
 async def update_from(
     work: UnitOfWork, actor: Actor, schema: Schema, source: CTE, also: Sequence[CTE] = ()
 ) -> int:
-    """Change records that the caller holds; gives how many.
+    """Change records that the caller holds; returns their number.
 
     `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.

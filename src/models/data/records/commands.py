@@ -237,8 +237,8 @@ async def purge_records(work: UnitOfWork, before: datetime, limit: int = MAX_ROW
     """Remove records that went to the trash before a moment, with all that is theirs.
 
     Links, values of the side index, comments, contents and history go with them. Nothing follows
-    from a record in the trash, so nothing is computed anew. Gives how many rows were removed, at
-    most `limit`; to be called until it is 0.
+    from a record in the trash, so nothing is computed anew. Returns the number of removed rows, at
+    most `limit`; call it until that is 0.
     """
     old = (
         select(record.c.id)

@@ -459,9 +459,9 @@ def number_of_records(workspace_id: Id) -> Select[Any]:
 
 
 async def merge_counts(work: UnitOfWork) -> int:
-    """Make one row of the counts of some databases that have several; how many databases.
+    """Make one row of the counts of some databases that have several; returns their number.
 
-    Repeat until 0. What is written meanwhile is left to the next call.
+    Call it until it returns 0. What is written meanwhile is left to the next call.
     """
     several = (
         select(record_count.c.database_id)

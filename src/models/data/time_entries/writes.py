@@ -349,7 +349,7 @@ async def _end_entry(
 async def purge_discarded(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove entries that were discarded before a moment; what was completed stays for good.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     entry = time_entry.c
     old = (

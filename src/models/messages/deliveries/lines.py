@@ -224,7 +224,7 @@ def _of(workspace_id: Id, channel: str | ColumnElement[str], target_id: Id) -> C
 async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove deliveries that ended before a moment.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     ended = delivery.c.completed_at
     old = select(delivery.c.id).where(ended < before).order_by(ended)

@@ -166,7 +166,7 @@ async def workspaces_to_start(work: Work) -> Sequence[Id]:
 
 
 async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
-    """Have the next deliveries of a workspace attempted; how many.
+    """Have the next deliveries of a workspace attempted; returns their number.
 
     What another worker is about to start is left to it.
     """

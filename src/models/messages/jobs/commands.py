@@ -148,7 +148,7 @@ async def purge_jobs(
 ) -> int:
     """Remove jobs that ended before a moment, of a family or of all; what they did stays.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
         select(job.c.id)

@@ -68,9 +68,9 @@ async def workspaces_behind(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence
 
 
 async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
-    """Make deliveries of what endpoints have not been sent; how many events were looked at.
+    """Make deliveries of what endpoints have not been sent; returns the number of events looked at.
 
-    To be called until it gives 0. Endpoints that another worker serves are left to it.
+    Call it until it returns 0. Endpoints that another worker serves are left to it.
     """
     until = await head(work, workspace_id)
     statement = (
@@ -115,9 +115,9 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
 
 
 async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EXPIRED) -> int:
-    """End what the log is about to forget and an endpoint was not told of; how many events.
+    """End events that the log is about to forget, untold to an endpoint; returns their number.
 
-    Each becomes a delivery that failed, so that its loss is seen. To be called until it gives 0.
+    Each becomes a delivery that failed, so that its loss is seen. Call it until it returns 0.
     """
     old = has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
     behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)

@@ -247,7 +247,7 @@ async def _write(work: UnitOfWork, statement: Insert | Update) -> Experiment:
 async def purge_units(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove units of experiments that were archived before a moment; the experiments stay.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     over = select(experiment.c.id).where(
         experiment.c.status == ExperimentStatus.ARCHIVED, experiment.c.updated_at < before

@@ -356,7 +356,7 @@ def open_revocation(keys: KeyRing, job_id: Id, job_input: JsonObject) -> dict[st
 async def purge_authorizations(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     """Remove what has expired and was not exchanged.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
         select(oauth_authorization.c.id)

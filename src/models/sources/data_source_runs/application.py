@@ -94,7 +94,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
 
 
 async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> int:
-    """Write the rows that changed into their records; gives how many records became others.
+    """Write the rows that changed into their records; returns the number of records changed.
 
     With `found_by_keys` some of the records were no row's before. A field without a value in its
     row is cleared. What a row does not fill stays.
@@ -243,7 +243,7 @@ def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> C
 async def remove_gone(
     work: UnitOfWork, run: Application, selection: Select[Any], policy: RemovedRows
 ) -> int:
-    """Archive or delete the records of rows that the source has no more; gives how many."""
+    """Archive or delete the records of rows that the source has no more; returns their number."""
     if policy is RemovedRows.KEEP:
         return 0
     deleted = policy is RemovedRows.DELETE

@@ -134,7 +134,7 @@ def identity_by_place(rows: Comparison) -> ColumnElement[bytes]:
 async def match_known(work: UnitOfWork, rows: Comparison) -> int:
     """Find the record of every row that the source had; one in the trash stays there.
 
-    Gives how many rows the source had.
+    Returns the number of rows of the source.
     """
     unchanged = and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
     if rows.anew:
@@ -255,8 +255,8 @@ def unless_changed(
 async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> int:
     """Find the records of rows that changed at the source.
 
-    Gives how many records keep something that the source says otherwise now. Rows that are as they
-    were follow their positions.
+    Returns the number of records that keep what the source now says otherwise. Rows that are as
+    they were follow their positions.
 
     Rows have no keys of their own: one that changed at the source is known again by its title,
     where that names one row, else by its place, where title or values are what they were.

@@ -113,7 +113,7 @@ async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str,
 async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove runs that ended before a moment.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
 
     The records that the runs wrote stay.
     """
@@ -131,7 +131,7 @@ async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int 
 async def purge_rejections(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     """Remove what was left out by runs that cannot be reverted any more.
 
-    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     rejection, run = run_rejection.c, data_source_run.c
     key = (rejection.workspace_id, rejection.run_id, rejection.place)

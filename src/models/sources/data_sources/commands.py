@@ -395,5 +395,5 @@ async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None
 
 
 async def purge_previews(work: UnitOfWork) -> int:
-    """Remove a batch of previews that ended an hour ago. Gives how many rows were removed."""
+    """Remove a batch of previews that ended an hour ago. Returns the number of removed rows."""
     return await purge_jobs(work, work.now - LIFETIME, family=Family.DATA_SOURCE_PREVIEW)

@@ -92,7 +92,7 @@ async def pending_folders(work: UnitOfWork, root: MountRow, limit: int) -> Seque
 async def record_listing(
     work: UnitOfWork, actor: Actor, root: MountRow, job_id: Id, listings: Sequence[ListedFolder]
 ) -> int:
-    """Write what was listed; gives how many entries the mount has then.
+    """Write what was listed; returns the number of entries that the mount then has.
 
     An entry keeps its item, wherever people have moved it. What they deleted stays away. A folder
     whose own item went, or stands too deep for another level, gets nothing below it.

@@ -191,7 +191,7 @@ def _place(kind: BundleKind, row: Mapping[str, Any], name: str) -> tuple[str, ..
 async def plan_ids(
     work: UnitOfWork, target: ImportTarget, source_kind: str, ids: Mapping[str, str]
 ) -> int:
-    """Record the ids that rows will have; gives how many were not recorded before."""
+    """Record the ids that rows will have; returns the number of those not recorded before."""
     if not ids:
         return 0
     sources, targets = (_ids(side) for side in (ids.keys(), ids.values()))

@@ -160,7 +160,7 @@ async def reject(
 
 
 async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Close change sets that waited too long; how many. To be called until it gives 0."""
+    """Close change sets that waited too long; returns their number. Call it until it returns 0."""
     old = (
         select(change_set.c.id)
         .where(change_set.c.status.in_(WAITING), change_set.c.expires_at <= work.now)

@@ -51,7 +51,7 @@ _NAMED = 5
 
 
 async def remove_batch(work: UnitOfWork, locked_entry: Held) -> int | None:
-    """Remove some rows of a held entry; how many, None when nothing is left to do.
+    """Remove some rows of a held entry; returns their number, None when nothing is left to do.
 
     The entry says how far it is, so a batch costs the same however many rows there were.
     """
@@ -103,7 +103,7 @@ class _Place:
 
 
 async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tuple[int, _Place]:
-    """Remove what can go of a batch of one kind; how many rows, and where to go on."""
+    """Remove what can go of a batch of one kind; returns their number, and where to go on."""
     entry, kind = locked_entry.entry, _REMOVED[place.kind]
     below = None if place.below is None else Id(place.below)
     batch = await newest_targets(work, entry.id, kind.name, below, _BATCH)
