@@ -161,7 +161,7 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
 
 
 async def _admit(context: SweepContext) -> int:
-    """Give free slots to runs that wait for one; returns the number of those that got one.
+    """Give free slots to runs that wait for one; returns the number of runs started.
 
     Every end hands its slot on, so there is something to do only after a limit was raised, or
     a row was changed by hand.

@@ -19,7 +19,7 @@ from sqlmodel import Field, SQLModel
 from models.automation.automation_runs.filters import WorkspaceRunQuery, check_filter
 from models.automation.automations.queries import open_automations
 from models.core.access.rules import Actor, Level, Scope
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.base import Deleted, Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
 from models.core.bounds import bounded
 from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
@@ -99,10 +99,6 @@ class RunFilterList(Shape):
 
     filters: list[RunFilterShape]
     cursor: Nullable[str]
-
-
-class DeletedRunFilter(Shape):
-    id: Id
 
 
 _filter = saved_run_filter.c
@@ -191,11 +187,11 @@ async def update_filter(
     return shape_of(await _load(work, actor, filter_id))
 
 
-async def delete_filter(work: UnitOfWork, actor: Actor, filter_id: Id) -> DeletedRunFilter:
+async def delete_filter(work: UnitOfWork, actor: Actor, filter_id: Id) -> Deleted:
     """Delete a filter. Raises NotFoundError and DeniedError."""
     await _changeable(work, actor, filter_id)
     await work.execute(delete(saved_run_filter).where(*_this(actor, filter_id)))
-    return DeletedRunFilter(id=filter_id)
+    return Deleted(id=filter_id)
 
 
 async def _changeable(work: UnitOfWork, actor: Actor, filter_id: Id) -> None:

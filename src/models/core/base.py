@@ -144,6 +144,12 @@ class Shape(AbsentNotNull):
     )
 
 
+class Deleted(Shape):
+    """The id of what no longer exists."""
+
+    id: Id
+
+
 class Input(BaseModel):
     """A body a client sends: strict types, camelCase keys only, unknown keys refused.
 

@@ -30,6 +30,7 @@ from models.content.surfaces.commands import create_content_surface, delete_cont
 from models.content.surfaces.queries import has_blocks
 from models.core.access.rules import Actor
 from models.core.base import (
+    Deleted,
     Icon,
     Id,
     Input,
@@ -151,10 +152,6 @@ class RecordTemplateShape(Shape):
 class RecordTemplateList(Shape):
     templates: list[RecordTemplateShape]
     cursor: Nullable[str]
-
-
-class DeletedRecordTemplate(Shape):
-    id: Id
 
 
 def read_prefill(
@@ -323,7 +320,7 @@ async def update_template(
 
 async def delete_template(
     work: UnitOfWork, actor: Actor, database_id: Id, template_id: Id
-) -> DeletedRecordTemplate:
+) -> Deleted:
     """Delete a template with its surface; records made from it stay. Raises `NotFoundError`."""
     row = await find_template(work, actor.workspace_id, database_id, template_id)
     await work.execute(
@@ -333,7 +330,7 @@ async def delete_template(
         )
     )
     await delete_content_surface(work, actor, row.content_surface_id)
-    return DeletedRecordTemplate(id=template_id)
+    return Deleted(id=template_id)
 
 
 async def remove_usages(

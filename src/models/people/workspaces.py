@@ -26,7 +26,7 @@ from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Actor, Principal, Role, Scope
-from models.core.base import Id, Input, Label, Moment, Nullable, Shape
+from models.core.base import Deleted, Id, Input, Label, Moment, Nullable, Shape
 from models.core.pagination import PageRequest
 from models.core.purging import MAX_ROWS, purge
 from models.people.users import make_platform_admin, sync_profile
@@ -149,10 +149,6 @@ class PlanBody(Shape):
     """The plan of a workspace."""
 
     plan: Plan
-
-
-class DeletedWorkspace(Shape):
-    id: Id
 
 
 _MAX_LISTED = 1000
@@ -296,7 +292,7 @@ async def change_plan(work: UnitOfWork, actor: Actor, body: ChangePlan) -> PlanB
     return PlanBody(plan=body.plan)
 
 
-async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
+async def delete_workspace(work: UnitOfWork, actor: Actor) -> Deleted:
     """Close a workspace for everybody; its keys stop with it, and its slug is free again."""
     await work.execute(
         update(workspace)
@@ -304,7 +300,7 @@ async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
         .values(deleted_at=work.now, updated_at=work.now)
     )
     await workspace_deleted(work, actor.workspace_id)
-    return DeletedWorkspace(id=actor.workspace_id)
+    return Deleted(id=actor.workspace_id)
 
 
 async def lock_members(work: UnitOfWork, workspace_id: Id) -> None:

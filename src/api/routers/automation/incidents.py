@@ -12,7 +12,6 @@ from models.automation.alert_rules.shapes import (
     AlertRuleShape,
     AlertTest,
     CreateAlertRule,
-    DeletedAlertRule,
     UpdateAlertRule,
 )
 from models.automation.incidents import commands, grouping, queries
@@ -31,7 +30,7 @@ from models.automation.run_operations.queries import (
     operation_detail,
 )
 from models.core.access.rules import Level, Scope
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from runtime.errors import ConflictError
 
 router = Router(tags=["incidents"])
@@ -211,7 +210,7 @@ async def update_alert_rule(request: ApiRequest, body: UpdateAlertRule) -> Data[
 
 
 @alert_rules_router.delete(ALERT_RULE, access=WRITE_RULE)
-async def delete_alert_rule(request: ApiRequest) -> Data[DeletedAlertRule]:
+async def delete_alert_rule(request: ApiRequest) -> Data[Deleted]:
     """Delete an alert rule and the times at which it fired; nobody is told."""
     return Data(await rule_commands.delete_rule(request.work, request.actor, _rule_id(request)))
 

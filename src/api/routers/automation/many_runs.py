@@ -23,13 +23,12 @@ from models.automation.run_statistics.queries import RunStatistics
 from models.automation.run_statistics.sums import Grain
 from models.automation.saved_run_filters import (
     CreateRunFilter,
-    DeletedRunFilter,
     RunFilterList,
     RunFilterShape,
     UpdateRunFilter,
 )
 from models.core.access.rules import Level, Scope
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError
@@ -116,7 +115,7 @@ async def update_run_filter(request: ApiRequest, body: UpdateRunFilter) -> Data[
 
 
 @router.delete(FILTER, access=READ_FILTERS, errors=[DeniedError])
-async def delete_run_filter(request: ApiRequest) -> Data[DeletedRunFilter]:
+async def delete_run_filter(request: ApiRequest) -> Data[Deleted]:
     """Delete a saved filter; runs stay as they are."""
     filter_id = request.ids["filterId"]
     return Data(await saved_run_filters.delete_filter(request.work, request.actor, filter_id))

@@ -18,13 +18,13 @@ from models.content.surfaces.shapes import (
     CommentList,
     CreateComment,
     DeletedBlock,
-    DeletedComment,
     ReplaceSurface,
     SurfaceDetail,
     UpdateBlock,
     UpdateComment,
 )
 from models.core.access.rules import Level, Scope
+from models.core.base import Deleted
 from models.data.records import commands as record_contents
 from runtime.errors import ConflictError
 
@@ -171,7 +171,7 @@ async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Da
 
 
 @router.delete(COMMENT, access=COMMENTING)
-async def delete_surface_comment(request: ApiRequest) -> Data[DeletedComment]:
+async def delete_surface_comment(request: ApiRequest) -> Data[Deleted]:
     """Delete one's own comment, or as a manager anybody's; the first takes its thread with it."""
     surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(

@@ -11,6 +11,7 @@ from api.kernel.routing import (
     WholeLimit,
 )
 from models.core.access.rules import Level, Scope
+from models.core.base import Deleted
 from models.data.database_copies.commands import accept_copy
 from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
 from models.data.database_copies.rules import WAIT_SECONDS
@@ -33,7 +34,7 @@ from models.data.databases.shapes import (
 from models.data.fields.shapes import CreateField, FieldShape, UpdateField
 from models.data.views import commands as view_commands
 from models.data.views import queries as view_queries
-from models.data.views.shapes import CreateView, DeletedView, UpdateView, ViewList, ViewShape
+from models.data.views.shapes import CreateView, UpdateView, ViewList, ViewShape
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 
@@ -329,7 +330,7 @@ async def update_view(
 
 
 @views_router.delete(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
-async def delete_view(request: ApiRequest) -> Data[DeletedView]:
+async def delete_view(request: ApiRequest) -> Data[Deleted]:
     """Delete a view; a database keeps at least one shared view."""
     database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(await view_commands.delete_view(request.work, request.actor, database_id, view_id))

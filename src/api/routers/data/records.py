@@ -13,6 +13,7 @@ from api.kernel.routing import (
     WholeLimit,
 )
 from models.core.access.rules import Level, Scope
+from models.core.base import Deleted
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
 from models.data.record_changes.history import RecordHistory
@@ -28,7 +29,6 @@ from models.data.record_exports.exports import cancel_export as cancel
 from models.data.record_exports.shapes import CreateExport, ExportDetail, ExportList
 from models.data.record_templates import (
     CreateRecordTemplate,
-    DeletedRecordTemplate,
     RecordTemplateList,
     RecordTemplateShape,
     UpdateRecordTemplate,
@@ -102,7 +102,7 @@ async def update_record_template(
 
 
 @templates_router.delete(TEMPLATE, access=WRITE_TEMPLATES)
-async def delete_record_template(request: ApiRequest) -> Data[DeletedRecordTemplate]:
+async def delete_record_template(request: ApiRequest) -> Data[Deleted]:
     """Delete a record template; records made from it stay."""
     database_id, template_id = request.ids["databaseId"], request.ids["templateId"]
     return Data(

@@ -3,13 +3,13 @@
 from api.kernel.request import QueryId
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
+from models.core.base import Deleted
 from models.core.values import InputMoment
 from models.data.time_entries import commands, queries, rules
 from models.data.time_entries.queries import EntryFilter
 from models.data.time_entries.rules import EntryStatus, TargetKind
 from models.data.time_entries.shapes import (
     CurrentTimeEntry,
-    DeletedTimeEntry,
     StartTimeEntry,
     SummaryGroup,
     TimeEntryList,
@@ -128,9 +128,7 @@ async def update_time_entry(
 
 
 @router.delete(ENTRY, access=WRITE, errors=[ConflictError])
-async def delete_time_entry(
-    request: ApiRequest, if_match: IfUnchanged = None
-) -> Data[DeletedTimeEntry]:
+async def delete_time_entry(request: ApiRequest, if_match: IfUnchanged = None) -> Data[Deleted]:
     """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
     entry_id = request.ids["entryId"]
     return Data(await commands.delete_entry(request.work, request.actor, entry_id, if_match))

@@ -2,11 +2,11 @@
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
+from models.core.base import Deleted
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.webhook_endpoints import commands, queries
 from models.messages.webhook_endpoints.queries import (
     CreateWebhookEndpoint,
-    DeletedWebhookEndpoint,
     IssuedWebhookEndpoint,
     UpdateWebhookEndpoint,
     WebhookDeliveryBody,
@@ -87,7 +87,7 @@ async def update_webhook_endpoint(
 
 
 @router.delete(ENDPOINT, access=WRITE)
-async def delete_webhook_endpoint(request: ApiRequest) -> Data[DeletedWebhookEndpoint]:
+async def delete_webhook_endpoint(request: ApiRequest) -> Data[Deleted]:
     """Delete an endpoint; what is on its way to it is cancelled."""
     endpoint_id = request.ids["endpointId"]
     return Data(await commands.delete_endpoint(request.work, request.actor, endpoint_id))

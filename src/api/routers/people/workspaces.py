@@ -2,13 +2,12 @@
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.core.access.rules import Scope
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from models.people import workspaces
 from models.people.request_logs import AuditLog, list_audit_log
 from models.people.workspaces import (
     ChangePlan,
     CreateWorkspace,
-    DeletedWorkspace,
     PlanBody,
     UpdateWorkspace,
     WorkspaceEntry,
@@ -76,7 +75,7 @@ async def update_workspace(request: ApiRequest, body: UpdateWorkspace) -> Data[W
 
 
 @router.delete("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_DELETE]))
-async def delete_workspace(request: ApiRequest) -> Data[DeletedWorkspace]:
+async def delete_workspace(request: ApiRequest) -> Data[Deleted]:
     """Delete a workspace: it is gone for everybody at once, and its keys stop."""
     return Data(await workspaces.delete_workspace(request.work, request.actor))
 

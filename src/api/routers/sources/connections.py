@@ -18,7 +18,7 @@ from api.kernel.routing import (
 )
 from api.pages.assets import shell
 from models.core.access.rules import Actor, Scope
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from models.sources import provider_calls
 from models.sources.authorizations import commands as authorization_commands
 from models.sources.authorizations.commands import (
@@ -34,7 +34,6 @@ from models.sources.connections.shapes import (
     ConnectionDetail,
     ConnectionList,
     CreateConnection,
-    DeletedConnection,
     ProviderDetail,
     ProviderList,
     SwitchProvider,
@@ -44,7 +43,6 @@ from models.sources.outbound_limits import commands as limit_commands
 from models.sources.outbound_limits import queries as limit_queries
 from models.sources.outbound_limits.queries import (
     CreateOutboundLimit,
-    DeletedOutboundLimit,
     OutboundLimitBody,
     OutboundLimitList,
     UpdateOutboundLimit,
@@ -136,7 +134,7 @@ async def update_connection(request: ApiRequest, body: UpdateConnection) -> Data
 
 
 @router.delete(CONNECTION, access=WRITE)
-async def delete_connection(request: ApiRequest) -> Data[DeletedConnection]:
+async def delete_connection(request: ApiRequest) -> Data[Deleted]:
     """Delete a connection with its credentials; what names it fails from now on.
 
     Tokens that a provider gave to a user who signed in there are ended there too.
@@ -271,7 +269,7 @@ async def update_outbound_limit(
 
 
 @router.delete(LIMIT, access=WRITE_LIMITS)
-async def delete_outbound_limit(request: ApiRequest) -> Data[DeletedOutboundLimit]:
+async def delete_outbound_limit(request: ApiRequest) -> Data[Deleted]:
     """Remove a limit; calls that wait go, unless an answer has asked for a pause."""
     limit_id = request.ids["limitId"]
     return Data(await limit_commands.delete_limit(request.work, request.actor, limit_id))

@@ -19,7 +19,6 @@ from models.automation.alert_rules.shapes import (
     AlertCondition,
     AlertRuleShape,
     CreateAlertRule,
-    DeletedAlertRule,
     UpdateAlertRule,
 )
 from models.automation.alert_rules.tables import (
@@ -32,7 +31,7 @@ from models.automation.automation_runs.filters import check_filter, sees_automat
 from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
 from models.core.access.rules import Actor, Principal, PrincipalType
-from models.core.base import Id, JsonObject
+from models.core.base import Deleted, Id, JsonObject
 from models.core.bounds import bounded
 from models.core.revisions import next_updated_at
 from models.messages.notification_preferences import NotificationKind
@@ -126,11 +125,11 @@ async def update_rule(
     return await get_rule(work, actor, rule_id)
 
 
-async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> DeletedAlertRule:
+async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> Deleted:
     """Delete a rule with its firings. Raises NotFoundError."""
     row = await load(work, actor, rule_id, lock=True)
     await work.execute(delete(alert_rule).where(_rule.id == row.id))
-    return DeletedAlertRule(id=row.id)
+    return Deleted(id=row.id)
 
 
 async def disable(work: UnitOfWork, row: AlertRule, reason: AlertDisabledReason) -> None:

@@ -272,7 +272,3 @@ class AlertTest(Shape):
     message: str
     value: int | None = None
     run_id: Id | None = None
-
-
-class DeletedAlertRule(Shape):
-    id: Id

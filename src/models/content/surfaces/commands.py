@@ -39,7 +39,6 @@ from models.content.surfaces.rules.tree import TOP, plan_blocks
 from models.content.surfaces.shapes import (
     CommentDetail,
     CreateComment,
-    DeletedComment,
     ReplaceSurface,
     SurfaceContent,
     SurfaceDetail,
@@ -47,7 +46,7 @@ from models.content.surfaces.shapes import (
 )
 from models.content.surfaces.tables import SurfaceComment, block, surface, surface_comment
 from models.core.access.rules import Actor, Level, Placement, Scope, level_on
-from models.core.base import Id, JsonObject
+from models.core.base import Deleted, Id, JsonObject
 from models.core.problems import located, refusal
 from models.core.statements import copying_rows
 from runtime.database import UnitOfWork
@@ -347,7 +346,7 @@ async def update_comment(
 
 async def delete_comment(
     work: UnitOfWork, actor: Actor, placement: Placement | None, surface_id: Id, comment_id: Id
-) -> DeletedComment:
+) -> Deleted:
     """Delete one's own comment, or as a manager of the place anybody's; a thread goes whole.
 
     Raises `NotFoundError`, `DeniedError` for the comment of another.
@@ -358,7 +357,7 @@ async def delete_comment(
     if found.author_user_id != actor.user_id and level < Level.MANAGE:
         raise DeniedError("This needs to be your own comment, or manage access to the surface.")
     await work.execute(delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
-    return DeletedComment(id=comment_id)
+    return Deleted(id=comment_id)
 
 
 def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:

@@ -177,7 +177,3 @@ class CommentDetail(Shape):
 class CommentList(Shape):
     comments: list[CommentDetail]
     cursor: Nullable[str]
-
-
-class DeletedComment(Shape):
-    id: Id

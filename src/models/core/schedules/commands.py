@@ -76,7 +76,7 @@ async def announce(
 ) -> int:
     """Update the schedules of subjects whose rows the caller has not locked.
 
-    Returns the number of those that may have a schedule. The delivery writes when they run next.
+    Returns the number of subjects with a schedule. The delivery writes when they run next.
     """
     statement = select(kind.table.c.id, kind.table.c.workspace_id).where(condition)
     rows = await work.rows(statement if had_one else statement.where(kind.may_have))

@@ -10,7 +10,7 @@ from sqlalchemy import and_, delete, func, literal, not_, select
 
 from models.content.items import queries as items
 from models.core.access.rules import Actor, Level, Scope, level_on
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from models.core.problems import an
 from models.data.fields.queries import get_field
 from models.data.fields.rules.fields import FieldKind
@@ -43,7 +43,6 @@ from models.data.time_entries.rules import (
     next_status,
 )
 from models.data.time_entries.shapes import (
-    DeletedTimeEntry,
     StartTimeEntry,
     TimeEntryState,
     UpdateTimeEntry,
@@ -388,7 +387,7 @@ async def update_entry(
 
 async def delete_entry(
     work: UnitOfWork, actor: Actor, entry_id: Id, expected_updated_at: datetime | None = None
-) -> DeletedTimeEntry:
+) -> Deleted:
     """Delete an entry for good. Raises what `update_entry` raises."""
     entry = await hold_entry(work, actor.workspace_id, entry_id)
     _check_own(actor, entry)
@@ -402,7 +401,7 @@ async def delete_entry(
     fields = TimerFields(work)
     fields.touch(entry)
     await fields.write()
-    return DeletedTimeEntry(id=entry_id)
+    return Deleted(id=entry_id)
 
 
 async def _stand_in_line(work: UnitOfWork, actor: Actor, entry_id: Id) -> None:

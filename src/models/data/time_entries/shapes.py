@@ -132,10 +132,6 @@ class TimeEntryList(Shape):
     server_time: Moment
 
 
-class DeletedTimeEntry(Shape):
-    id: Id
-
-
 class SummaryGroup(StrEnum):
     """The key that a summary adds up by."""
 

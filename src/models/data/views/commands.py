@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from models.content.items.commands import rename_item
 from models.content.items.queries import placement as item_placement
 from models.core.access.rules import Actor, Level
-from models.core.base import Id, JsonObject
+from models.core.base import Deleted, Id, JsonObject
 from models.core.keys import first_free, slug
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
@@ -22,7 +22,6 @@ from models.data.views.rules.manifest import read_manifest, without_field
 from models.data.views.shapes import (
     MAX_VIEWS,
     CreateView,
-    DeletedView,
     ItemViewConfig,
     Manifest,
     UpdateView,
@@ -111,7 +110,7 @@ async def set_label(work: UnitOfWork, workspace_id: Id, view_id: Id, label: str)
     )
 
 
-async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> DeletedView:
+async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> Deleted:
     """Delete a view for good.
 
     Raises `NotFoundError`, `DeniedError` for a locked one, `ConflictError` for the last shared one
@@ -125,7 +124,7 @@ async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: 
     await work.execute(
         delete(view).where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
     )
-    return DeletedView(id=view_id)
+    return Deleted(id=view_id)
 
 
 async def create_item_view(

@@ -136,7 +136,3 @@ class ViewShape(Shape):
 class ViewList(Shape):
     views: list[ViewShape]
     cursor: Nullable[str]
-
-
-class DeletedView(Shape):
-    id: Id

@@ -5,7 +5,7 @@ import os
 from sqlalchemy import delete, insert, update
 
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
+from models.core.base import Deleted, Id, JsonObject
 from models.core.bounds import bounded
 from models.core.http_requests import GIVE_AGAIN, restored_url
 from models.core.revisions import next_updated_at
@@ -19,7 +19,6 @@ from models.messages.deliveries.lines import forget_line, try_now
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.queries import (
     CreateWebhookEndpoint,
-    DeletedWebhookEndpoint,
     IssuedWebhookEndpoint,
     UpdateWebhookEndpoint,
     WebhookDeliveryBody,
@@ -134,9 +133,7 @@ async def rotate_secret(
     return await _issued(work, await _update(work, actor, endpoint_id, values), secret)
 
 
-async def delete_endpoint(
-    work: UnitOfWork, actor: Actor, endpoint_id: Id
-) -> DeletedWebhookEndpoint:
+async def delete_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> Deleted:
     """Delete an endpoint; what is on its way to it is cancelled. Raises NotFoundError."""
     # The deliveries first, as an attempt holds its own when it writes to the endpoint. One that is
     # made meanwhile finds no endpoint.
@@ -146,7 +143,7 @@ async def delete_endpoint(
     if deleted.rowcount == 0:
         raise NotFoundError("endpoint")
     await forget_line(work, actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
-    return DeletedWebhookEndpoint(id=endpoint_id)
+    return Deleted(id=endpoint_id)
 
 
 async def send_test(

@@ -90,10 +90,6 @@ class UpdateWebhookEndpoint(Input):
     enabled: bool | None = None
 
 
-class DeletedWebhookEndpoint(Shape):
-    id: Id
-
-
 class WebhookDeliveryBody(Shape):
     """An event on its way to an endpoint; the answer and the error are of the latest attempt.
 

@@ -110,7 +110,7 @@ async def create_experiment(
         "updated_at": work.now,
     }
     await _check(work, values)
-    bound = bounded(
+    capacity = bounded(
         work,
         experiment,
         experiment.c.status != ExperimentStatus.ARCHIVED,
@@ -120,7 +120,7 @@ async def create_experiment(
         refusal=f"There are {MAX_EXPERIMENTS} experiments; archive some first.",
     )
     # The experiments that releases of versions make do not count.
-    async with nullcontext() if body.target_type is TargetType.AUTOMATION_VERSION else bound:
+    async with nullcontext() if body.target_type is TargetType.AUTOMATION_VERSION else capacity:
         row = await _write(work, insert(experiment).values(values))
     return await experiment_body(work, row)
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from sqlalchemy import delete, insert, select, update
 
 from models.core.access.rules import Actor
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
+from models.core.base import Deleted, Id, Input, InputId, JsonObject, Label, Moment, Shape, example
 from models.core.purging import MAX_ROWS, purge
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import find_job
@@ -35,7 +35,7 @@ from models.sources.connections.commands import (
 )
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import get_connection, open_connection
-from models.sources.connections.shapes import ConnectionDetail, CreateConnection, DeletedConnection
+from models.sources.connections.shapes import ConnectionDetail, CreateConnection
 from models.sources.outbound_limits.commands import call_back
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError
@@ -307,9 +307,7 @@ async def exchange_outcome(
     return None
 
 
-async def disconnect(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id
-) -> DeletedConnection:
+async def disconnect(work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id) -> Deleted:
     """Delete a connection with its credentials, and have the provider end its tokens.
 
     Raises NotFoundError.

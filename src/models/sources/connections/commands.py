@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import readable_file
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
+from models.core.base import Deleted, Id, JsonObject
 from models.core.bounds import bounded
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
@@ -17,7 +17,6 @@ from models.sources.connections.queries import get_connection, seen_by
 from models.sources.connections.shapes import (
     ConnectionDetail,
     CreateConnection,
-    DeletedConnection,
     ProviderDetail,
     SwitchProvider,
     UpdateConnection,
@@ -109,7 +108,7 @@ async def update_connection(
     return ConnectionDetail.model_validate(row)
 
 
-async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> DeletedConnection:
+async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> Deleted:
     """Delete a connection with its credentials; what names it fails from then on.
 
     Raises NotFoundError.
@@ -119,7 +118,7 @@ async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -
     )
     if deleted.rowcount == 0:
         raise NotFoundError("connection")
-    return DeletedConnection(id=connection_id)
+    return Deleted(id=connection_id)
 
 
 async def checked_config(

@@ -80,7 +80,3 @@ class ConnectionDetail(Shape):
 class ConnectionList(Shape):
     connections: list[ConnectionDetail]
     cursor: Nullable[str]
-
-
-class DeletedConnection(Shape):
-    id: Id

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Deleted, Id
 from models.core.bounds import bounded
 from models.core.pauses.queries import MOST_COUNTED
 from models.core.pauses.rules import PauseState
@@ -15,7 +15,6 @@ from models.core.revisions import next_updated_at
 from models.sources.connections.queries import get_connection
 from models.sources.outbound_limits.queries import (
     CreateOutboundLimit,
-    DeletedOutboundLimit,
     OutboundLimitBody,
     ResumeConnection,
     UpdateOutboundLimit,
@@ -118,7 +117,7 @@ async def update_limit(
     return await get_limit(work, actor, limit_id)
 
 
-async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> DeletedOutboundLimit:
+async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> Deleted:
     """Remove a limit; calls that wait may go, unless their place is paused.
 
     Raises NotFoundError.
@@ -136,7 +135,7 @@ async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> DeletedO
     )
     if not kept.rowcount:
         await work.execute(delete(outbound_place).where(*is_limit))
-    return DeletedOutboundLimit(id=limit_id)
+    return Deleted(id=limit_id)
 
 
 async def _named_place(

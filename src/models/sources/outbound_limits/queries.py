@@ -88,10 +88,6 @@ class OutboundLimitList(Shape):
     cursor: Nullable[str]
 
 
-class DeletedOutboundLimit(Shape):
-    id: Id
-
-
 _place, _call = outbound_place.c, outbound_call.c
 
 
