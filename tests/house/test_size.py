@@ -20,7 +20,6 @@ EXEMPT = {
 SMALL = {
     # What many import, and is of no one of them.
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
-    "api/reference/guides/steps.py": "every guide is made of its parts",
     "models/core/access/queries.py": "resources of seven nouns find their workspace by it",
     "models/core/expressions/rules/errors.py": "many raise these errors and evaluate nothing",
     "models/core/keys.py": "every resource with keys derives them by it",

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import api.reference.guides
 import runtime.errors
-from api.reference.guides import GUIDES
-from api.reference.guides.steps import Guide, Step
+from api.reference.guides import guides
+from api.reference.guides.reading import Guide, MalformedGuideError, Step, Topic, read_guide
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.outputs import OUTPUTS
 from runtime.development_issuer import DevelopmentIssuer
@@ -21,7 +23,7 @@ from tests.support.spaces import Space
 _PLACE = re.compile(r"{(\w+)}")
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=[guide.slug for guide in GUIDES])
+@pytest.mark.parametrize("guide", guides(), ids=[guide.slug for guide in guides()])
 async def test_the_example_of_a_guide_works(
     client: Client, space: Space, issuer: DevelopmentIssuer, guide: Guide
 ) -> None:
@@ -76,7 +78,7 @@ def _check_part(part: Any, whole: Any, where: str) -> None:
         assert part == whole, where
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=[guide.slug for guide in GUIDES])
+@pytest.mark.parametrize("guide", guides(), ids=[guide.slug for guide in guides()])
 async def test_each_topic_has_a_page(client: Client, guide: Guide) -> None:
     listed = (await client.get(f"/docs/{guide.slug}")).text
     for topic in guide.topics:
@@ -120,3 +122,78 @@ async def test_each_error_tells_when_it_comes_and_what_to_do(client: Client) -> 
         page = await _page(client, "errors", one.code)
         assert f"<code>{one.status}</code>" in page
         assert f"<code>{one.tag}</code>" in page
+
+
+def test_every_file_is_a_guide_of_the_navigation() -> None:
+    files = Path(api.reference.guides.__file__).parent.glob("*.md")
+    assert sorted(guide.slug for guide in guides()) == sorted(file.stem for file in files)
+
+
+_TOPIC = "# tea\n\nHow to make tea.\n\n## pot\n\nIt is warmed first.\n\n"
+_GET = "```http\nGET /v1/pot\n```\n\n"
+
+
+def _read(path: Path, text: str) -> Guide:
+    file = path / "tea.md"
+    file.write_text(text, "utf-8")
+    return read_guide(
+        file, {"leaves": [("green", "80 °C")]}, {"cups": [Topic(name="mug", says="")]}
+    )
+
+
+def test_a_guide_is_read(tmp_path: Path) -> None:
+    told = "- `milk`: as you\n  like\n\n{{ facts: leaves }}\n\n{{ shapes: Pot, Lid }}\n\n"
+    post = '```http as nobody\nPOST /v1/pot\nPrefer: wait=3\n\n{"cups": 2}\n```\n\nFor\ntwo.\n\n'
+    answer = '```answer\n201\nkeep pot.id as {potId}\n\n{"cups": 2}\n```\n\n'
+    guide = _read(tmp_path, f"{_TOPIC}{told}{post}{answer}{_GET}")
+    first = Step(
+        request="POST /v1/pot",
+        body={"cups": 2},
+        says="For two.",
+        headers={"Prefer": "wait=3"},
+        status=201,
+        answers={"cups": 2},
+        keeps={"potId": "pot.id"},
+        by="nobody",
+    )
+    pot = Topic(
+        name="pot",
+        says="It is warmed first.",
+        facts=[("`milk`", "as you like"), ("green", "80 °C")],
+        shapes=["Pot", "Lid"],
+        steps=[first, Step(request="GET /v1/pot")],
+    )
+    assert guide == Guide(slug="tea", says="How to make tea.", topics=[pot])
+
+
+def test_the_example_of_a_topic_that_code_tells_is_read(tmp_path: Path) -> None:
+    guide = _read(tmp_path, f"# tea\n\n{{{{ topics: cups }}}}\n\n## mug\n\n{_GET}")
+    assert guide.topics == [Topic(name="mug", says="", steps=[Step(request="GET /v1/pot")])]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: a guide begins with the heading # tea"),
+        ("# coffee\n", "line 1: a guide begins with the heading # tea"),
+        ("# tea\n\n- green: 80 °C\n", "line 3: fact does not belong here"),
+        ("# tea\n\n{{ topics: pots }}\n", "line 3: code tells no topics pots; known: cups"),
+        ("# tea\n\n{{ topics: cups\n", "line 3: this fence or placeholder has no end"),
+        ("# tea\n\n## pot\n", "line 3: a topic says what it is about"),
+        (f"{_TOPIC}## pot\n", "line 9: a topic has a heading ## and a name of its own"),
+        (f"{_TOPIC}- milk\n", "line 9: '- milk' is not of the form"),
+        (f"{_TOPIC}{{{{ facts: milk }}}}\n", "line 9: code tells no facts milk; known: leaves"),
+        (f"{_TOPIC}```json\n{{}}\n```\n", "line 9: json does not belong here"),
+        (f"{_TOPIC}```http\nGET /v1/pot\n", "line 9: this fence or placeholder has no end"),
+        (f"{_TOPIC}```http\n```\n", "line 10: '' is not of the form"),
+        (f"{_TOPIC}```http\nBREW /v1/pot\n```\n", "line 10: 'BREW /v1/pot' is not of the form"),
+        (f"{_TOPIC}```http\nGET /\nmilk\n```\n", "line 11: 'milk' is not of the form"),
+        (f"{_TOPIC}```http\nGET /\n\n{{\n1}}\n```\n", "line 13: this is no JSON"),
+        (f"{_TOPIC}```answer\n200\n```\n", "line 9: answer does not belong here"),
+        (f"{_TOPIC}{_GET}```answer\nfine\n```\n", "line 14: 'fine' is not of the form"),
+        (f"{_TOPIC}{_GET}```answer\n200\n```\n\nHot.\n", "line 13: below a request stand"),
+    ],
+)
+def test_a_malformed_guide_is_refused_at_its_line(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(MalformedGuideError, match=re.escape(f"tea.md, {problem}")):
+        _read(tmp_path, text)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_pascal
 
-from api.reference.guides import GUIDES
-from api.reference.guides.steps import Guide, Step
+from api.reference.guides import guides
+from api.reference.guides.reading import Guide, Step
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
@@ -134,7 +134,7 @@ class Reference:
             "changes": [self._change(kind) for kind in OperationKind],
         }
         parts = [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
-        return [*(self._guide(guide) for guide in GUIDES), *parts]
+        return [*(self._guide(guide) for guide in guides()), *parts]
 
     def _guide(self, guide: Guide) -> Section:
         entries = [

@@ -1,26 +1,64 @@
-"""Guides to the parts of the platform, with examples: what no shape tells alone."""
+"""Guides to the parts of the platform, with examples: what no shape tells alone.
 
-from collections.abc import Sequence
+Each is a Markdown file beside this one. What the rules of the platform say themselves stands here,
+under the names by which placeholders in the guides know it.
+"""
 
-from api.reference.guides.databases import DATABASES, FORMS, RECORDS, TIME
-from api.reference.guides.errors import ERRORS
-from api.reference.guides.graph import GRAPH
-from api.reference.guides.people import EXPERIMENTS, SHARING
-from api.reference.guides.runs import INCIDENTS, PAUSES, RUN_OPERATIONS, RUNS_GUIDE
-from api.reference.guides.steps import Guide
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
 
-GUIDES: Sequence[Guide] = (
-    GRAPH,
-    RUNS_GUIDE,
-    RUN_OPERATIONS,
-    INCIDENTS,
-    PAUSES,
-    DATABASES,
-    RECORDS,
-    FORMS,
-    SHARING,
-    TIME,
-    EXPERIMENTS,
-    ERRORS,
+import runtime.errors
+from api.reference.guides.reading import Facts, Guide, Topic, read_guide
+from models.people.experiments.rules import TRANSITIONS, WHY_IGNORED
+from runtime.errors import PlatformError
+
+_SLUGS = (
+    "graph",
+    "runs",
+    "run-operations",
+    "incidents",
+    "pauses",
+    "databases",
+    "records",
+    "forms",
+    "sharing",
+    "time",
+    "experiments",
+    "errors",
 )
 """In the order of the navigation."""
+
+
+@cache
+def guides() -> Sequence[Guide]:
+    """Every guide, in the order of the navigation."""
+    facts = {
+        "experiment-states": _experiment_states(),
+        "ignored-events": [(f"`{reason}`", says) for reason, says in WHY_IGNORED.items()],
+    }
+    topics = {"errors": [_error(one) for one in _error_classes()]}
+    folder = Path(__file__).parent
+    return [read_guide(folder / f"{slug}.md", facts, topics) for slug in _SLUGS]
+
+
+def _experiment_states() -> Facts:
+    return [
+        (f"`{state}`", ", ".join(f"`{one}`" for one in sorted(following)) or "nothing")
+        for state, following in TRANSITIONS.items()
+    ]
+
+
+def _error_classes() -> Iterator[type[PlatformError]]:
+    for one in vars(runtime.errors).values():
+        if isinstance(one, type) and issubclass(one, PlatformError) and one is not PlatformError:
+            yield one
+
+
+def _error(one: type[PlatformError]) -> Topic:
+    """A code, its status, when it is answered and what to do."""
+    headers = ", ".join(f"`{name}: {value}`" for name, value in one.headers.items())
+    facts = [("Status", f"`{one.status}`"), ("`_tag`", f"`{one.tag}`"), ("What to do", one.advice)]
+    if headers:
+        facts.append(("Headers", headers))
+    return Topic(name=one.code, says=" ".join((one.__doc__ or "").split()), facts=facts)
