@@ -95,7 +95,6 @@ SMALL = {
     "cli/worker_parts.py": "workers of both kinds open their parts by it",
     "models/migrations/env.py": "Alembic reads it by its path",
     "models/migrations/queries.py": "the API loads it in place of Alembic",
-    "models/migrations/runner.py": "what migrates loads it, with Alembic",
     "models/migrations/throwaway.py": "tests and checks load it, with a server of their own",
     "runtime/processes/fork_server_garbage.py": "a fork server imports it first, by name",
     "models/automation/triggers/tables.py": "the tables of a resource",

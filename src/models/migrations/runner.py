@@ -6,7 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, text
 
 from runtime.database import driver_url
 
@@ -14,6 +14,9 @@ LOCK = 7_020_011
 """The advisory lock that lets one process migrate at a time."""
 
 SCRIPTS = Path(__file__).parent
+
+TAKEN_OVER, INITIAL = "0097", "0098"
+"""Two numbers of one schema: the last one before the initial migration was made anew, and its."""
 
 
 class UnknownRevisionError(Exception):
@@ -39,12 +42,22 @@ def upgrade(url: str, revision: str = "head") -> None:
     try:
         with engine.connect() as connection:
             config = configuration()
+            _take_over(connection)
             _refuse_unknown(connection, config)
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
             connection.commit()
     finally:
         engine.dispose()
+
+
+def _take_over(connection: Connection) -> None:
+    if MigrationContext.configure(connection).get_current_revision() == TAKEN_OVER:
+        # Of several at once, all but one wait here for the row and then find it changed.
+        connection.execute(
+            text("UPDATE alembic_version SET version_num = :new WHERE version_num = :old"),
+            {"new": INITIAL, "old": TAKEN_OVER},
+        )
 
 
 def _refuse_unknown(connection: Connection, config: Config) -> None:

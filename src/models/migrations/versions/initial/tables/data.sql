@@ -11,6 +11,7 @@ CREATE TABLE record_change (
     after JSONB,
     omitted_keys TEXT[],
     at TIMESTAMP WITH TIME ZONE NOT NULL,
+    written_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT pk_record_change PRIMARY KEY (id),
     CONSTRAINT ck_record_change_kind CHECK (kind IN ('created', 'updated', 'archived', 'restored', 'deleted'))
 );
@@ -174,14 +175,17 @@ CREATE TABLE record (
     created_at TIMESTAMP WITH TIME ZONE NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
     deleted_at TIMESTAMP WITH TIME ZONE,
+    creation_principal_type VARCHAR,
+    creation_run_id UUID,
     CONSTRAINT pk_record PRIMARY KEY (id),
     CONSTRAINT uq_record_workspace_id_id UNIQUE (workspace_id, id),
     CONSTRAINT fk_record_workspace_id_database_id_database FOREIGN KEY(workspace_id, database_id) REFERENCES database (workspace_id, id),
     CONSTRAINT ck_record_data_is_object CHECK (jsonb_typeof(data) = 'object'),
     CONSTRAINT ck_record_title_has_its_column CHECK (NOT data ? 'title')
-);
+)
+ WITH (fillfactor = 85);
 CREATE INDEX ix_record_trash ON record (deleted_at, id) WHERE deleted_at IS NOT NULL;
-CREATE INDEX ix_record_workspace_id_database_id_archived_created_at_id ON record (workspace_id, database_id, archived, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+CREATE INDEX ix_record_workspace_id_database_id_archived_created_at_id ON record (workspace_id, database_id, archived, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX ix_record_workspace_id_database_id_id ON record (workspace_id, database_id, id);
 
 CREATE TABLE removed_field (

@@ -99,6 +99,7 @@ CREATE TABLE delivery (
 );
 CREATE INDEX ix_delivery_completed_at ON delivery (completed_at);
 CREATE INDEX ix_delivery_created_at ON delivery (workspace_id, channel, created_at);
+CREATE INDEX ix_delivery_ended ON delivery (workspace_id, target_id, status, created_at, id) WHERE status NOT IN ('pending');
 CREATE INDEX ix_delivery_executing ON delivery (workspace_id, channel, target_id) WHERE status IN ('pending') AND executing;
 CREATE INDEX ix_delivery_expires_at ON delivery (expires_at) WHERE status IN ('pending') AND NOT executing;
 CREATE INDEX ix_delivery_open ON delivery (id) WHERE status IN ('pending');
@@ -165,10 +166,11 @@ CREATE TABLE notification (
     CONSTRAINT pk_notification PRIMARY KEY (id),
     CONSTRAINT fk_notification_workspace_id_workspace FOREIGN KEY(workspace_id) REFERENCES workspace (id),
     CONSTRAINT fk_notification_user_id_app_user FOREIGN KEY(user_id) REFERENCES app_user (id),
-    CONSTRAINT ck_notification_kind CHECK (kind IN ('mention', 'comment', 'assignment', 'approval_request', 'automation_failed', 'automation_loop', 'data_source_failed', 'import_finished', 'legacy_import', 'share', 'timer_done', 'system'))
+    CONSTRAINT ck_notification_kind CHECK (kind IN ('mention', 'comment', 'assignment', 'approval_request', 'automation_failed', 'automation_loop', 'alert', 'data_source_failed', 'import_finished', 'legacy_import', 'share', 'timer_done', 'system'))
 );
-CREATE INDEX ix_notification_unread ON notification (user_id, workspace_id, id) WHERE read_at IS NULL AND archived_at IS NULL;
-CREATE INDEX ix_notification_user_id_created_at_id ON notification (user_id, created_at, id);
+CREATE INDEX ix_notification_all ON notification (user_id, workspace_id, created_at, id);
+CREATE INDEX ix_notification_kept ON notification (user_id, workspace_id, created_at, id) WHERE archived_at IS NULL;
+CREATE INDEX ix_notification_unread ON notification (user_id, workspace_id, created_at, id) WHERE read_at IS NULL AND archived_at IS NULL;
 
 CREATE TABLE webhook_endpoint (
     id UUID NOT NULL,

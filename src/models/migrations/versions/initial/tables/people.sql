@@ -42,6 +42,18 @@ CREATE TABLE audience_segment (
     CONSTRAINT fk_audience_segment_created_by_user_id_app_user FOREIGN KEY(created_by_user_id) REFERENCES app_user (id)
 );
 
+CREATE TABLE browser_session (
+    digest BYTEA NOT NULL,
+    user_id UUID NOT NULL,
+    created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    last_used_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT pk_browser_session PRIMARY KEY (digest),
+    CONSTRAINT fk_browser_session_user_id_app_user FOREIGN KEY(user_id) REFERENCES app_user (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_browser_session_last_used_at ON browser_session (last_used_at);
+CREATE INDEX ix_browser_session_user_id ON browser_session (user_id);
+
 CREATE TABLE experiment (
     id UUID NOT NULL,
     name VARCHAR NOT NULL,
@@ -88,6 +100,16 @@ CREATE TABLE release_notice (
 );
 CREATE UNIQUE INDEX uq_release_notice_channel_number ON release_notice (channel, number);
 
+CREATE TABLE sign_in_link (
+    digest BYTEA NOT NULL,
+    user_id UUID NOT NULL,
+    expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT pk_sign_in_link PRIMARY KEY (digest),
+    CONSTRAINT fk_sign_in_link_user_id_app_user FOREIGN KEY(user_id) REFERENCES app_user (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_sign_in_link_expires_at ON sign_in_link (expires_at);
+CREATE INDEX ix_sign_in_link_user_id ON sign_in_link (user_id);
+
 CREATE TABLE workspace (
     id UUID NOT NULL,
     name VARCHAR NOT NULL,
@@ -110,6 +132,7 @@ CREATE TABLE api_key (
     name VARCHAR NOT NULL,
     prefix VARCHAR NOT NULL,
     digest BYTEA NOT NULL,
+    digest_key BYTEA,
     scopes TEXT[] NOT NULL,
     bound_user_id UUID NOT NULL,
     created_by_user_id UUID NOT NULL,

@@ -1,3 +1,14 @@
+CREATE TABLE source_columns (
+    workspace_id UUID NOT NULL,
+    source_id UUID NOT NULL,
+    database_id UUID NOT NULL,
+    columns JSONB NOT NULL,
+    headers JSONB NOT NULL,
+    config VARCHAR NOT NULL,
+    json_path VARCHAR,
+    CONSTRAINT pk_source_columns PRIMARY KEY (workspace_id, source_id)
+);
+
 CREATE TABLE source_row (
     workspace_id UUID NOT NULL,
     source_id UUID NOT NULL,
@@ -10,13 +21,14 @@ CREATE TABLE source_row (
     title VARCHAR,
     data JSONB,
     CONSTRAINT pk_source_row PRIMARY KEY (workspace_id, source_id, identity)
-);
-CREATE INDEX ix_source_row_run_id ON source_row (run_id);
+)
+ WITH (fillfactor = 50);
 CREATE INDEX ix_source_row_workspace_id_record_id ON source_row (workspace_id, record_id);
 
 CREATE UNLOGGED TABLE staged_row (
     run_id UUID NOT NULL,
     position BIGINT NOT NULL,
+    row_number BIGINT,
     identity BYTEA NOT NULL,
     digest BYTEA NOT NULL,
     title VARCHAR NOT NULL,
@@ -24,7 +36,8 @@ CREATE UNLOGGED TABLE staged_row (
     record_id UUID,
     change VARCHAR,
     CONSTRAINT pk_staged_row PRIMARY KEY (run_id, position)
-);
+)
+ WITH (fillfactor = 50);
 
 CREATE TABLE connection (
     id UUID NOT NULL,
@@ -71,6 +84,17 @@ CREATE TABLE provider_switch (
     updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
     CONSTRAINT pk_provider_switch PRIMARY KEY (workspace_id, provider),
     CONSTRAINT fk_provider_switch_workspace_id_workspace FOREIGN KEY(workspace_id) REFERENCES workspace (id) ON DELETE CASCADE
+);
+
+CREATE TABLE failing_connection (
+    connection_id UUID NOT NULL,
+    workspace_id UUID NOT NULL,
+    failures BIGINT NOT NULL,
+    failing_since TIMESTAMP WITH TIME ZONE NOT NULL,
+    failed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    message VARCHAR NOT NULL,
+    CONSTRAINT pk_failing_connection PRIMARY KEY (connection_id),
+    CONSTRAINT fk_failing_connection_workspace_id_connection_id_connection FOREIGN KEY(workspace_id, connection_id) REFERENCES connection (workspace_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE imported_resource (
@@ -145,6 +169,31 @@ CREATE INDEX ix_mount_pending ON mount (root_mount_id, id) WHERE pending;
 CREATE INDEX ix_mount_resource ON mount (workspace_id, connection_id, external_id) WHERE root_mount_id IS NULL;
 CREATE UNIQUE INDEX uq_mount_entry ON mount (root_mount_id, external_id) WHERE root_mount_id IS NOT NULL;
 
+CREATE TABLE outbound_place (
+    id UUID NOT NULL,
+    workspace_id UUID NOT NULL,
+    host VARCHAR,
+    connection_id UUID,
+    per_second FLOAT,
+    at_once INTEGER,
+    next_at TIMESTAMP WITH TIME ZONE,
+    free_at TIMESTAMP WITH TIME ZONE,
+    paused_until TIMESTAMP WITH TIME ZONE,
+    paused_at TIMESTAMP WITH TIME ZONE,
+    pause_reason VARCHAR,
+    paused_by_user_id UUID,
+    resumed_at TIMESTAMP WITH TIME ZONE,
+    release_rate INTEGER,
+    created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT pk_outbound_place PRIMARY KEY (id),
+    CONSTRAINT fk_outbound_place_workspace_id_workspace FOREIGN KEY(workspace_id) REFERENCES workspace (id),
+    CONSTRAINT fk_outbound_place_workspace_id_connection_id_connection FOREIGN KEY(workspace_id, connection_id) REFERENCES connection (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT ck_outbound_place_one_place CHECK ((host IS NULL) <> (connection_id IS NULL))
+);
+CREATE UNIQUE INDEX uq_outbound_place_connection_id ON outbound_place (workspace_id, connection_id) WHERE connection_id IS NOT NULL;
+CREATE UNIQUE INDEX uq_outbound_place_host ON outbound_place (workspace_id, host) WHERE host IS NOT NULL;
+
 CREATE UNLOGGED TABLE resource_mirror (
     workspace_id UUID NOT NULL,
     connection_id UUID NOT NULL,
@@ -192,6 +241,24 @@ CREATE TABLE data_source (
 CREATE INDEX ix_data_source_workspace_id_created_at_id ON data_source (workspace_id, created_at, id);
 CREATE INDEX ix_data_source_workspace_id_target_database_id ON data_source (workspace_id, target_database_id);
 
+CREATE TABLE outbound_call (
+    call_key VARCHAR NOT NULL,
+    place_id UUID NOT NULL,
+    workspace_id UUID NOT NULL,
+    work_id UUID NOT NULL,
+    position BIGINT GENERATED ALWAYS AS IDENTITY,
+    execution VARCHAR,
+    entered_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    go_at TIMESTAMP WITH TIME ZONE,
+    gone BOOLEAN NOT NULL,
+    back_at TIMESTAMP WITH TIME ZONE,
+    ends_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT pk_outbound_call PRIMARY KEY (call_key, place_id),
+    CONSTRAINT fk_outbound_call_place_id_outbound_place FOREIGN KEY(place_id) REFERENCES outbound_place (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_outbound_call_line ON outbound_call (place_id, position);
+CREATE INDEX ix_outbound_call_work_id ON outbound_call (work_id);
+
 CREATE TABLE data_source_run (
     id UUID NOT NULL,
     workspace_id UUID NOT NULL,
@@ -207,6 +274,7 @@ CREATE TABLE data_source_run (
     progress JSONB NOT NULL,
     stats JSONB NOT NULL,
     result JSONB,
+    note VARCHAR,
     error VARCHAR,
     error_kind VARCHAR,
     created_at TIMESTAMP WITH TIME ZONE NOT NULL,
@@ -228,3 +296,16 @@ CREATE INDEX ix_data_source_run_open_workspace_id ON data_source_run (workspace_
 CREATE INDEX ix_data_source_run_workspace_id_data_source_id_created_at ON data_source_run (workspace_id, data_source_id, created_at);
 CREATE UNIQUE INDEX uq_data_source_run_client_mutation_id ON data_source_run (workspace_id, client_mutation_id) WHERE status NOT IN ('failed', 'cancelled');
 CREATE UNIQUE INDEX uq_data_source_run_open_of_source ON data_source_run (data_source_id) WHERE status IN ('queued', 'running');
+
+CREATE TABLE data_source_run_rejection (
+    workspace_id UUID NOT NULL,
+    run_id UUID NOT NULL,
+    place INTEGER NOT NULL,
+    row_number BIGINT NOT NULL,
+    "column" VARCHAR,
+    field_key VARCHAR,
+    value VARCHAR,
+    reason VARCHAR NOT NULL,
+    CONSTRAINT pk_data_source_run_rejection PRIMARY KEY (workspace_id, run_id, place),
+    CONSTRAINT fk_data_source_run_rejection_workspace_id_data_source_run FOREIGN KEY(workspace_id, run_id) REFERENCES data_source_run (workspace_id, id) ON DELETE CASCADE
+);

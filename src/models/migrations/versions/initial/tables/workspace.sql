@@ -1,3 +1,11 @@
+CREATE TABLE ended_work (
+    id BIGINT GENERATED ALWAYS AS IDENTITY,
+    kind VARCHAR NOT NULL,
+    status VARCHAR NOT NULL,
+    number BIGINT NOT NULL,
+    CONSTRAINT pk_ended_work PRIMARY KEY (id)
+);
+
 CREATE TABLE import_id_map (
     run_id UUID NOT NULL,
     entry_id UUID NOT NULL,
@@ -145,6 +153,7 @@ CREATE TABLE share_link (
     workspace_item_id UUID NOT NULL,
     kind VARCHAR NOT NULL,
     digest BYTEA NOT NULL,
+    digest_key BYTEA,
     expires_at TIMESTAMP WITH TIME ZONE,
     max_uses INTEGER,
     use_count INTEGER DEFAULT 0 NOT NULL,

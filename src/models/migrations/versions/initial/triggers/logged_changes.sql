@@ -275,8 +275,32 @@ CREATE TRIGGER log_view_removed AFTER DELETE ON view
 
 CREATE FUNCTION log_records() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    number integer := (SELECT count(*) FROM (SELECT FROM after_rows LIMIT 501) AS few);
+    number integer := (SELECT count(*) FROM (
+        SELECT FROM (SELECT * FROM after_rows WHERE written_at IS NULL) AS one LIMIT 501
+    ) AS few);
 BEGIN
+    -- What a transaction writes by several statements is counted by the first event.
+    IF current_setting('workspace.counted', true) <> '' THEN
+        WITH more AS (
+            SELECT database_id, kind, actor_user_id, run_id, count(*) AS count
+            FROM (SELECT * FROM after_rows WHERE written_at IS NULL) AS one
+            GROUP BY database_id, kind, actor_user_id, run_id
+        )
+        UPDATE workspace_event AS told
+        SET data = jsonb_set(
+            told.data, '{count}', to_jsonb((told.data ->> 'count')::bigint + more.count)
+        )
+        FROM more
+        WHERE (SELECT count(*) FROM more) = 1
+            AND told.seq = current_setting('workspace.counted')::bigint
+            AND told.type = 'record.' || more.kind
+            AND told.data ->> 'databaseId' = more.database_id::text
+            AND told.data ->> 'runId' IS NOT DISTINCT FROM more.run_id::text
+            AND told.actor_user_id IS NOT DISTINCT FROM more.actor_user_id;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
+    END IF;
     IF number <= 50 THEN
         INSERT INTO workspace_event
             (workspace_id, type, at, actor_type, actor_user_id, item_id, data)
@@ -289,7 +313,8 @@ BEGIN
             database.item_id, jsonb_strip_nulls(jsonb_build_object(
                 'databaseId', one.database_id, 'recordId', one.record_id, 'runId', one.run_id
             ))
-        FROM after_rows AS one JOIN database ON database.id = one.database_id
+        FROM (SELECT * FROM after_rows WHERE written_at IS NULL) AS one
+        JOIN database ON database.id = one.database_id
         WHERE database.item_id IS NOT NULL AND database.workspace_id = one.workspace_id;
     ELSE
         INSERT INTO workspace_event
@@ -308,10 +333,15 @@ BEGIN
             SELECT workspace_id, database_id, kind, principal_type, actor_user_id, run_id,
                 max(at) AS at, count(*) AS count,
                 CASE WHEN number <= 500 THEN jsonb_agg(record_id) END AS ids
-            FROM after_rows
+            FROM (SELECT * FROM after_rows WHERE written_at IS NULL) AS one
             GROUP BY workspace_id, database_id, kind, principal_type, actor_user_id, run_id
         ) AS one JOIN database ON database.id = one.database_id
         WHERE database.item_id IS NOT NULL AND database.workspace_id = one.workspace_id;
+        IF number > 500 AND FOUND THEN
+            PERFORM set_config(
+                'workspace.counted', currval('workspace_event_number')::text, true
+            );
+        END IF;
     END IF;
     RETURN NULL;
 END
@@ -319,6 +349,101 @@ $$;
 CREATE TRIGGER log_record_changed AFTER INSERT ON record_change
     REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT
     EXECUTE FUNCTION log_records();
+
+CREATE FUNCTION log_created_records() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    number integer := (SELECT count(*) FROM (
+        SELECT FROM (
+            SELECT workspace_id, database_id, id AS record_id, 'created' AS kind,
+                creation_principal_type AS principal_type, created_by_user_id AS actor_user_id,
+                creation_run_id AS run_id, created_at AS at
+            FROM after_rows WHERE creation_principal_type IS NOT NULL
+        ) AS one LIMIT 501
+    ) AS few);
+BEGIN
+    -- What a transaction writes by several statements is counted by the first event.
+    IF current_setting('workspace.counted', true) <> '' THEN
+        WITH more AS (
+            SELECT database_id, kind, actor_user_id, run_id, count(*) AS count
+            FROM (
+                SELECT workspace_id, database_id, id AS record_id, 'created' AS kind,
+                    creation_principal_type AS principal_type, created_by_user_id AS actor_user_id,
+                    creation_run_id AS run_id, created_at AS at
+                FROM after_rows WHERE creation_principal_type IS NOT NULL
+            ) AS one GROUP BY database_id, kind, actor_user_id, run_id
+        )
+        UPDATE workspace_event AS told
+        SET data = jsonb_set(
+            told.data, '{count}', to_jsonb((told.data ->> 'count')::bigint + more.count)
+        )
+        FROM more
+        WHERE (SELECT count(*) FROM more) = 1
+            AND told.seq = current_setting('workspace.counted')::bigint
+            AND told.type = 'record.' || more.kind
+            AND told.data ->> 'databaseId' = more.database_id::text
+            AND told.data ->> 'runId' IS NOT DISTINCT FROM more.run_id::text
+            AND told.actor_user_id IS NOT DISTINCT FROM more.actor_user_id;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    IF number <= 50 THEN
+        INSERT INTO workspace_event
+            (workspace_id, type, at, actor_type, actor_user_id, item_id, data)
+        SELECT one.workspace_id, 'record.' || one.kind, one.at, one.principal_type,
+            CASE
+                WHEN one.principal_type <> 'system'
+                    OR EXISTS (SELECT FROM app_user WHERE app_user.id = one.actor_user_id)
+                THEN one.actor_user_id
+            END,
+            database.item_id, jsonb_strip_nulls(jsonb_build_object(
+                'databaseId', one.database_id, 'recordId', one.record_id, 'runId', one.run_id
+            ))
+        FROM (
+            SELECT workspace_id, database_id, id AS record_id, 'created' AS kind,
+                creation_principal_type AS principal_type, created_by_user_id AS actor_user_id,
+                creation_run_id AS run_id, created_at AS at
+            FROM after_rows WHERE creation_principal_type IS NOT NULL
+        ) AS one JOIN database ON database.id = one.database_id
+        WHERE database.item_id IS NOT NULL AND database.workspace_id = one.workspace_id;
+    ELSE
+        INSERT INTO workspace_event
+            (workspace_id, type, at, actor_type, actor_user_id, item_id, data)
+        SELECT one.workspace_id, 'record.' || one.kind, one.at, one.principal_type,
+            CASE
+                WHEN one.principal_type <> 'system'
+                    OR EXISTS (SELECT FROM app_user WHERE app_user.id = one.actor_user_id)
+                THEN one.actor_user_id
+            END,
+            database.item_id, jsonb_strip_nulls(jsonb_build_object(
+                'databaseId', one.database_id, 'count', one.count, 'runId', one.run_id,
+                'recordIds', one.ids
+            ))
+        FROM (
+            SELECT workspace_id, database_id, kind, principal_type, actor_user_id, run_id,
+                max(at) AS at, count(*) AS count,
+                CASE WHEN number <= 500 THEN jsonb_agg(record_id) END AS ids
+            FROM (
+                SELECT workspace_id, database_id, id AS record_id, 'created' AS kind,
+                    creation_principal_type AS principal_type, created_by_user_id AS actor_user_id,
+                    creation_run_id AS run_id, created_at AS at
+                FROM after_rows WHERE creation_principal_type IS NOT NULL
+            ) AS one
+            GROUP BY workspace_id, database_id, kind, principal_type, actor_user_id, run_id
+        ) AS one JOIN database ON database.id = one.database_id
+        WHERE database.item_id IS NOT NULL AND database.workspace_id = one.workspace_id;
+        IF number > 500 AND FOUND THEN
+            PERFORM set_config(
+                'workspace.counted', currval('workspace_event_number')::text, true
+            );
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER log_record_created AFTER INSERT ON record
+    REFERENCING NEW TABLE AS after_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION log_created_records();
 
 CREATE FUNCTION log_published() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

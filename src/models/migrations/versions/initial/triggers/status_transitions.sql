@@ -200,6 +200,25 @@ $$;
 CREATE TRIGGER node_run_status_transition BEFORE UPDATE OF status ON node_run
     FOR EACH ROW EXECUTE FUNCTION node_run_status_transition();
 
+CREATE FUNCTION run_operation_status_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status = OLD.status
+        OR (OLD.status = 'queued' AND NEW.status IN ('cancelled', 'failed', 'paused', 'running'))
+        OR (OLD.status = 'running' AND NEW.status IN (
+            'cancelled', 'failed', 'paused', 'succeeded'
+        ))
+        OR (OLD.status = 'paused' AND NEW.status IN ('cancelled', 'queued'))
+    THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'status of run_operation cannot change from % to %', OLD.status, NEW.status
+        USING ERRCODE = '23514', TABLE = 'run_operation',
+            CONSTRAINT = 'run_operation_status_transition';
+END
+$$;
+CREATE TRIGGER run_operation_status_transition BEFORE UPDATE OF status ON run_operation
+    FOR EACH ROW EXECUTE FUNCTION run_operation_status_transition();
+
 CREATE FUNCTION time_entry_status_transition() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.status = OLD.status

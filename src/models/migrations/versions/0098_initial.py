@@ -7,7 +7,7 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0066"
+revision = "0098"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -23,8 +23,13 @@ FILES = (
     "tables/sources.sql",
     "tables/automation.sql",
     "tables/workspace.sql",
+    "settings.sql",
     "triggers/status_transitions.sql",
     "triggers/record_counts.sql",
+    "triggers/record_databases.sql",
+    "triggers/record_creations.sql",
+    "triggers/ended_runs.sql",
+    "triggers/ended_work.sql",
     "triggers/workspace_log.sql",
     "triggers/logged_changes.sql",
 )
