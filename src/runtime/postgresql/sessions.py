@@ -119,14 +119,31 @@ class Reach:
         The driver cannot be cancelled: it would wait for the end of the statement.
         """
         trying = asyncio.ensure_future(AsyncConnectionPool.check_connection(connection))
+        trying.add_done_callback(lambda tried: tried.cancelled() or tried.exception())
         try:
             await asyncio.wait({trying}, timeout=self.patience)
-        finally:
             if not trying.done():
                 self.fail(self.patience)
+        finally:
+            if not trying.done():
                 _cut_off(connection)
-        await asyncio.wait({trying})
+            await _ended(trying)
         return trying.exception() is None
+
+
+async def _ended(task: asyncio.Future[Any]) -> None:
+    """Wait for the end of a task, also when this is cancelled meanwhile.
+
+    Whoever closes a connection frees memory that the driver reads while a statement is under way.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _close_unwanted(opening: asyncio.Task[Any]) -> None:
