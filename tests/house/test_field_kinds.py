@@ -18,13 +18,13 @@ LEFT_OUT = {
         "relation rich_text rollup status timer updated_at updated_by"
     ),
     "api/console/records/cells.py": (
-        "auto_number button checkbox created_at created_by date datetime file json location "
-        "long_text lookup multi_select person phone relation rich_text rollup select status "
-        "text time updated_at updated_by"
+        "auto_number button checkbox created_at created_by currency date datetime file json "
+        "location long_text lookup multi_select number person phone relation rich_text rollup "
+        "select status text time updated_at updated_by"
     ),
     "api/console/records/entry.py": (
-        "auto_number button created_at created_by formula lookup relation rollup text timer "
-        "updated_at updated_by"
+        "auto_number button created_at created_by currency formula lookup number percent "
+        "relation rollup text timer updated_at updated_by"
     ),
     "cli/convert/airtable.py": (
         "auto_number button created_at created_by file formula json location lookup person "
@@ -67,7 +67,7 @@ LEFT_OUT = {
         "rich_text rollup time timer updated_at updated_by"
     ),
 }
-"""The kinds that a file does not name, and treats as all others are treated there."""
+"""The kinds that a file does not name, or names as NUMERIC_KINDS, or treats as all others."""
 
 MANY = 8
 """Kinds that a file names when it lists them; fewer are spoken of for a reason of their own."""
