@@ -25,12 +25,16 @@ def missing_extra(part: str, extra: str, otherwise: str = "") -> StartError:
     )
 
 
+EXPLAINED = (StartError, SettingsError, ConnectionError)
+"""Errors whose message is all that an operator needs: no trace is shown of them."""
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Tell errors that have a remedy in words instead of a trace, and exit with code 1."""
     try:
         yield
-    except (StartError, SettingsError, ConnectionError) as error:
+    except EXPLAINED as error:
         complain(str(error))
         raise typer.Exit(1) from None
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import structlog
 
+from cli.console import EXPLAINED
+
 log = structlog.get_logger()
 
 ANSWER_SECONDS = 10
@@ -49,7 +51,9 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
     """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_logged(service)) for service in services]
+            tasks = [group.create_task(service) for service in services]
+            for task in tasks:
+                task.add_done_callback(_log_failure)
             try:
                 yield
             finally:
@@ -61,13 +65,13 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
         raise failed.exceptions[0] from None
 
 
-async def _logged(service: Coroutine[Any, Any, None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     """Log a failure at once: the process may be cut off before its end tells of it."""
-    try:
-        await service
-    except Exception:
-        log.exception("the process ends because a service of it has failed")
-        raise
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, EXPLAINED):
+        log.error("a service of the process has failed", reason=str(error))
+    elif error is not None:
+        log.error("a service of the process has failed", exc_info=error)
 
 
 def bound_memory(limit: int) -> None:

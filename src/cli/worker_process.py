@@ -60,7 +60,7 @@ from cli.families.registry import (
     ensure_schedule,
     registrations_of,
 )
-from cli.polling import SilentWorkerError, require_polling
+from cli.polling import require_polling
 from cli.quarantine.process import QuarantineProcess
 from cli.secret_keys import require_secret_key, watch_secret_key
 from cli.shutdown import (
@@ -68,7 +68,6 @@ from cli.shutdown import (
     DRAIN_SECONDS,
     background,
     cut_off_later,
-    until_stopped,
 )
 from cli.worker_parts import open_parts
 from models.registrations import register_models
@@ -304,6 +303,7 @@ async def run_worker(
                 _beat(heartbeat),
                 report_presence(parts.database, queues),
                 watch_secret_key(parts.database, parts.keys),
+                require_polling(parts.client, queues, version.poller_group),
             )
             served = metrics_served(settings.worker_metrics_address, sdk_metrics, parts.database)
             running = running_workers(parts, version, url, queues, predecessor, cut_off)
@@ -312,12 +312,8 @@ async def run_worker(
                     stop.is_ready()
                     names = [queue.value for queue in queues]
                     log.info("worker is ready", queues=names, build=version.build)
-                    polling = require_polling(parts.client, queues, version.poller_group)
                     try:
-                        await until_stopped(stop.asked, polling)
-                    except SilentWorkerError as silence:
-                        log.warning("worker has failed", reason=str(silence))
-                        raise
+                        await stop.asked.wait()
                     finally:
                         log.info("worker is draining")
                         if not stop.asked.is_set():
