@@ -5,7 +5,7 @@ import errno
 import socket
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from uuid import uuid4
 
 import psycopg
@@ -19,8 +19,9 @@ from sqlalchemy.exc import OperationalError
 from api.app import create_app
 from api.kernel.responses import as_refusal
 from runtime.configuration.settings import Settings
-from runtime.database import Database
-from runtime.postgresql.sessions import BoundedConnection, Reach
+from runtime.database import Database, libpq_url
+from runtime.postgresql import sessions
+from runtime.postgresql.sessions import BoundedConnection, DatabaseUnreachableError, Reach
 from tests.support.client import Client, Contract
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
@@ -258,35 +259,76 @@ async def test_a_database_that_stops_answering_is_unavailable_until_it_answers_a
         await eventually(is_back, what="the answer of a database that is back")
 
 
-async def test_a_database_that_is_slow_to_open_connections_and_answers_is_there(
+class StoppedClock:
+    """The clock of `sessions`, which the test alone moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
+    clock = StoppedClock()
+    monkeypatch.setattr(sessions, "time", clock)
+    return clock
+
+
+def test_a_database_is_silent_only_when_no_connection_hears_from_it(clock: StoppedClock) -> None:
+    reach = Reach(patience=1.0)
+    reach.succeed()
+    clock.now += 0.5
+    # One connection has waited since before the other had its answer.
+    reach.fail(waited=1.0)
+    assert not reach.is_given_up
+    clock.now += 0.5
+    reach.fail()
+    assert reach.is_given_up
+    with pytest.raises(DatabaseUnreachableError):
+        reach.require_hope()
+    reach.succeed()
+    reach.require_hope()
+
+
+async def test_who_waits_gives_up_when_others_hear_nothing_either(clock: StoppedClock) -> None:
+    reach, answer = Reach(patience=0.01), asyncio.get_running_loop().create_future()
+    reach.succeed()
+    waiting = asyncio.create_task(reach.wait_for(answer))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    clock.now += 1
+    with pytest.raises(DatabaseUnreachableError):
+        await waiting
+
+
+async def test_a_connection_that_is_slow_to_open_is_waited_for_while_others_are_answered(
     relay: tuple[Relay, str],
+    clock: StoppedClock,  # noqa: ARG001  # the other answer stays recent
 ) -> None:
     through, url = relay
-    database = Database(url, patience=0.3)
-    answered = 0
-
-    async def read_for_ever() -> None:
-        nonlocal answered
-        while True:
-            async with database.transaction() as work:
-                await work.execute(text("SELECT pg_sleep(0.05)"))
-            answered += 1
-
-    async def is_answered() -> bool:
-        return answered > 0
-
-    reading = asyncio.create_task(read_for_ever())
-    await eventually(is_answered)
-    # Longer than the patience: it is taken to be silent by who looks at one connection only.
-    through.opening_seconds = 1.0
-    async with AsyncExitStack() as stack:
-        for _ in range(2):
-            work = await stack.enter_async_context(database.transaction())
-            assert await work.scalar(text("SELECT 1")) == 1
-    assert not reading.done()
-    reading.cancel()
-    await asyncio.wait({reading})
+    database = Database(url, patience=0.1)
+    async with database.transaction() as first:
+        assert await first.scalar(text("SELECT 1")) == 1
+        through.opening_seconds = 0.5
+        async with database.transaction() as second:
+            assert await second.scalar(text("SELECT 2")) == 2
     await database.close()
+
+
+async def test_a_connection_that_is_given_back_was_answered(
+    database_url: str, clock: StoppedClock
+) -> None:
+    reach = Reach(patience=1.0)
+    connection = await BoundedConnection.connect(libpq_url(database_url), reach=reach)
+    reach.fail(waited=1.0)
+    clock.now += 2
+    assert reach.is_given_up
+    await connection.execute("SELECT 1")
+    connection.give_back()
+    assert not reach.is_given_up
+    await connection.close()
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["before it begins", "while it waits"])
@@ -295,9 +337,7 @@ async def test_who_no_longer_waits_for_a_connection_to_be_tried_leaves_nothing_b
 ) -> None:
     through, url = relay
     reach = Reach(patience=ENOUGH)
-    connection = await BoundedConnection.connect(
-        url.replace("postgresql+psycopg", "postgresql"), reach=reach
-    )
+    connection = await BoundedConnection.connect(libpq_url(url), reach=reach)
     through.freeze()
     trying = asyncio.create_task(reach.answers(connection))
     await asyncio.sleep(0.1 if begun else 0)
