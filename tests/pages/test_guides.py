@@ -11,7 +11,7 @@ import pytest
 import api.reference.guides
 import runtime.errors
 from api.reference.guides import guides
-from api.reference.guides.reading import Guide, MalformedGuideError, Step, Topic, read_guide
+from api.reference.guides.parser import Guide, MalformedGuideError, Step, Topic, read_guide
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.outputs import OUTPUTS
 from runtime.development_issuer import DevelopmentIssuer
@@ -177,12 +177,15 @@ def test_the_example_of_a_topic_that_code_tells_is_read(tmp_path: Path) -> None:
         ("", "line 1: a guide begins with the heading # tea"),
         ("# coffee\n", "line 1: a guide begins with the heading # tea"),
         ("# tea\n\n- green: 80 °C\n", "line 3: fact does not belong here"),
-        ("# tea\n\n{{ topics: pots }}\n", "line 3: code tells no topics pots; known: cups"),
+        ("# tea\n\n{{ topics: pots }}\n", "line 3: there are no topics named pots; known: cups"),
         ("# tea\n\n{{ topics: cups\n", "line 3: this fence or placeholder has no end"),
         ("# tea\n\n## pot\n", "line 3: a topic says what it is about"),
         (f"{_TOPIC}## pot\n", "line 9: a topic has a heading ## and a name of its own"),
         (f"{_TOPIC}- milk\n", "line 9: '- milk' is not of the form"),
-        (f"{_TOPIC}{{{{ facts: milk }}}}\n", "line 9: code tells no facts milk; known: leaves"),
+        (
+            f"{_TOPIC}{{{{ facts: milk }}}}\n",
+            "line 9: there are no facts named milk",
+        ),
         (f"{_TOPIC}```json\n{{}}\n```\n", "line 9: json does not belong here"),
         (f"{_TOPIC}```http\nGET /v1/pot\n", "line 9: this fence or placeholder has no end"),
         (f"{_TOPIC}```http\n```\n", "line 10: '' is not of the form"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from api.kernel.representations import Prepared
 from api.reference.entries import Entry, Reference, Section, Table
-from api.reference.guides.reading import Step
+from api.reference.guides.parser import Step
 from api.reference.schemas import PREFIX, Schema
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.alias_generators import to_pascal
 
 from api.reference.guides import guides
-from api.reference.guides.reading import Guide, Step
+from api.reference.guides.parser import Guide, Step
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import runtime.errors
-from api.reference.guides.reading import Facts, Guide, Topic, read_guide
+from api.reference.guides.parser import Facts, Guide, Topic, read_guide
 from models.people.experiments.rules import TRANSITIONS, WHY_IGNORED
 from runtime.errors import PlatformError
 

@@ -1,16 +1,16 @@
-"""Reads a guide from Markdown: its topics, and the requests of its example, which a test sends.
+"""Parses a guide from Markdown: its topics, and the requests of its example, which a test sends.
 
 The heading `#` has the name of the file, each `##` that of a topic. A topic has paragraphs, facts
 (`- name: text`) and requests, in fences `http`, `http as nobody` or `http as administrator`. Below
 a request stand a paragraph about it and a fence `answer`, both if need be: the status, lines
-`keep path as {name}` and a part of the answer. `{{ shapes: Retry }}` stands for what code tells.
+`keep path as {name}` and a part of the answer. `{{ shapes: Retry }}` is a placeholder.
 """
 
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -70,7 +70,7 @@ _CALLERS: Mapping[str, Caller] = {
 _BLOCK = re.compile(
     r"^```(?P<fence>.*)\n(?P<content>(?:(?!```).*\n)*)```$"
     r"|^(?P<level>#+) (?P<heading>.+)$"
-    r"|^\{\{ (?P<place>\w+): (?P<told>.+) \}\}$"
+    r"|^\{\{ (?P<place>\w+): (?P<value>.+) \}\}$"
     r"|^(?P<fact>- .+(?:\n  .+)*)$"
     r"|^(?P<prose>.+(?:\n(?!```|#|\{\{|- ).+)*)$",
     re.MULTILINE,
@@ -93,18 +93,19 @@ class _Block:
     kind: str
     text: str
 
-    def refused(self, problem: str, below: int = 0) -> MalformedGuideError:
+    def error(self, problem: str, below: int = 0) -> MalformedGuideError:
         return MalformedGuideError(self.file, self.line + below, problem)
 
-    def read(self, form: re.Pattern[str], text: str, below: int = 0) -> re.Match[str]:
-        if found := form.fullmatch(text):
-            return found
-        raise self.refused(f"{text!r} is not of the form {form.pattern}", below)
+    def match(self, form: re.Pattern[str], text: str, below: int = 0) -> re.Match[str]:
+        if match := form.fullmatch(text):
+            return match
+        raise self.error(f"{text!r} is not of the form {form.pattern}", below)
 
-    def one_of(self, computed: Mapping[str, T]) -> T:
+    def lookup(self, computed: Mapping[str, T]) -> T:
         if self.text in computed:
             return computed[self.text]
-        raise self.refused(f"code tells no {self.kind} {self.text}; known: {', '.join(computed)}")
+        names = ", ".join(computed)
+        raise self.error(f"there are no {self.kind} named {self.text}; known: {names}")
 
     def content(
         self, first: re.Pattern[str], following: re.Pattern[str]
@@ -112,35 +113,37 @@ class _Block:
         """The first line of a fence, two parts of each that follows, and the JSON below them."""
         head, _, body = self.text.partition("\n\n")
         line, *rest = head.rstrip().split("\n")
-        begin = self.read(first, line, 1)[0]
-        found = [self.read(following, one, below) for below, one in enumerate(rest, 2)]
-        pairs = [(one[1], one[2]) for one in found]
+        begin = self.match(first, line, 1)[0]
+        matches = [self.match(following, text, below) for below, text in enumerate(rest, 2)]
+        pairs = [(match[1], match[2]) for match in matches]
         try:
             return begin, pairs, json.loads(body) if body else None
         except json.JSONDecodeError as error:
             problem = f"this is no JSON: {error.msg}"
-            raise self.refused(problem, len(rest) + 2 + error.lineno) from error
+            raise self.error(problem, len(rest) + 2 + error.lineno) from error
 
 
 def read_guide(
     path: Path, facts: Mapping[str, Facts], topics: Mapping[str, Sequence[Topic]]
 ) -> Guide:
-    """The guide in a file. Placeholders in it name the `facts` and `topics` that code tells."""
+    """The guide in a file. Its placeholders name these `facts` and `topics`.
+
+    Raises MalformedGuideError.
+    """
     blocks = list(_blocks(path))
     title = blocks[0] if blocks else _Block(path.name, 1, "", "")
     if (title.kind, title.text) != ("#", path.stem):
-        raise title.refused(f"a guide begins with the heading # {path.stem}")
+        raise title.error(f"a guide begins with the heading # {path.stem}")
     (_, *lead), *sections = _groups(blocks, ("#", "##"))
     _allow(lead, "prose", "topics")
-    chosen = [block.one_of(topics) for block in lead if block.kind == "topics"]
-    computed = list(chain.from_iterable(chosen))
+    computed = [topic for block in lead if block.kind == "topics" for topic in block.lookup(topics)]
     names = {topic.name for topic in computed}
     examples: dict[str, Sequence[Step]] = {}
     own_topics: dict[str, Topic] = {}
     for heading, *below in sections:
         name = heading.text
         if heading.kind != "##" or name in examples or name in own_topics:
-            raise heading.refused("a topic has a heading ## and a name of its own")
+            raise heading.error("a topic has a heading ## and a name of its own")
         if name in names:
             examples[name] = _steps(below)
         else:
@@ -152,14 +155,14 @@ def read_guide(
 
 def _blocks(path: Path) -> Iterator[_Block]:
     text = path.read_text("utf-8")
-    for found in _BLOCK.finditer(text):
-        sort = found.lastgroup or ""
-        line = text.count("\n", 0, found.start()) + 1
-        kind = found["fence"] or found["level"] or found["place"] or sort
-        shown = found[sort] if sort == "content" else " ".join(found[sort].split())
-        block = _Block(path.name, line, kind, shown)
-        if sort == "prose" and shown.startswith(("```", "{{")):
-            raise block.refused("this fence or placeholder has no end")
+    for match in _BLOCK.finditer(text):
+        group = match.lastgroup or ""
+        line = text.count("\n", 0, match.start()) + 1
+        kind = match["fence"] or match["level"] or match["place"] or group
+        content = match[group] if group == "content" else " ".join(match[group].split())
+        block = _Block(path.name, line, kind, content)
+        if group == "prose" and content.startswith(("```", "{{")):
+            raise block.error("this fence or placeholder has no end")
         yield block
 
 
@@ -173,7 +176,7 @@ def _groups(blocks: Sequence[_Block], kinds: Collection[str]) -> list[list[_Bloc
 def _allow(blocks: Sequence[_Block], *kinds: str) -> None:
     for block in blocks:
         if block.kind not in kinds:
-            raise block.refused(f"{block.kind} does not belong here, but {', '.join(kinds)}")
+            raise block.error(f"{block.kind} does not belong here, but {', '.join(kinds)}")
 
 
 def _paragraphs(blocks: Sequence[_Block]) -> str:
@@ -185,15 +188,15 @@ def _topic(heading: _Block, blocks: Sequence[_Block], computed: Mapping[str, Fac
     _allow(above, "prose", "fact", "facts", "shapes")
     says = _paragraphs(above)
     if not says:
-        raise heading.refused("a topic says what it is about")
+        raise heading.error("a topic says what it is about")
     facts: list[tuple[str, str]] = []
     shapes: list[str] = []
     for block in above:
         if block.kind == "fact":
-            found = block.read(_FACT, block.text)
-            facts.append((found[1], found[2]))
+            match = block.match(_FACT, block.text)
+            facts.append((match[1], match[2]))
         elif block.kind == "facts":
-            facts += block.one_of(computed)
+            facts += block.lookup(computed)
         elif block.kind == "shapes":
             shapes += block.text.split(", ")
     return Topic(
@@ -217,9 +220,9 @@ def _step(request: _Block, *below: _Block) -> Step:
         if block.kind == "prose" and not step.says:
             step = replace(step, says=block.text)
         elif block.kind == "answer" and block is below[-1]:
-            status, kept, answers = block.content(_STATUS, _KEEP)
-            keeps = {name: path for path, name in kept}
+            status, pairs, answers = block.content(_STATUS, _KEEP)
+            keeps = {name: path for path, name in pairs}
             step = replace(step, status=int(status), answers=answers, keeps=keeps)
         else:
-            raise block.refused("below a request stand one paragraph and an answer, in this order")
+            raise block.error("below a request stand one paragraph and an answer, in this order")
     return step
