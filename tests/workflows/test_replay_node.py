@@ -52,12 +52,12 @@ async def digests(database: Database, workspace_id: Id) -> dict[str, str]:
                 " FROM information_schema.columns WHERE table_schema = 'public' GROUP BY 1"
             )
         )
-        found = {}
+        rows = {}
         for table in tables:
             whole = ROWS.format(table.name)
             some = text(f"{whole} WHERE workspace_id = :id" if table.owned else whole)
-            found[table.name] = await work.scalar(some, {"id": workspace_id} if table.owned else {})
-        return found
+            rows[table.name] = await work.scalar(some, {"id": workspace_id} if table.owned else {})
+        return rows
 
 
 async def settled(database: Database, workspace_id: Id) -> dict[str, str]:

@@ -16,7 +16,7 @@ LOCK = 7_020_011
 SCRIPTS = Path(__file__).parent
 
 TAKEN_OVER, INITIAL = "0097", "0098"
-"""Two numbers of one schema: the last one before the initial migration was made anew, and its."""
+"""Two revisions of one schema: the last before the initial migration was made anew, and that."""
 
 
 class UnknownRevisionError(Exception):

@@ -425,7 +425,7 @@ def _slugs(name: str, row_id: Id) -> list[str]:
 
 
 async def purge_workspace(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
-    """Remove a workspace; returns the number of removed rows, call it until that is 0."""
+    """Remove a workspace; returns the number of removed rows. Call it until that is 0."""
     return await purge(
         work, workspace, select(workspace.c.id).where(workspace.c.id == workspace_id), limit
     )

@@ -47,12 +47,12 @@ def test_upgrade_of_a_migrated_database_changes_nothing(database_url: str) -> No
     assert current(database_url) == head()
 
 
-def test_a_database_that_the_earlier_migrations_made_is_taken_over_as_it_is() -> None:
+def test_a_database_at_the_last_earlier_revision_gets_the_new_number_alone() -> None:
     with migrated_database("taken") as url:
-        _return_to_initial(url)
-        _furnish(url)
+        _downgrade_to_initial(url)
+        _insert_rows(url)
         before = _dumped(url)
-        _say_revision(url, TAKEN_OVER)
+        _set_revision(url, TAKEN_OVER)
         upgrade(url, INITIAL)
         assert current(url) == INITIAL
         assert _dumped(url) == before
@@ -65,8 +65,8 @@ def test_a_database_that_the_earlier_migrations_made_is_taken_over_as_it_is() ->
 @pytest.mark.parametrize("revision", ["0066", "0096"])
 def test_a_database_of_any_other_earlier_revision_is_refused_and_stays(revision: str) -> None:
     with migrated_database("refused") as url:
-        _furnish(url)
-        _say_revision(url, revision)
+        _insert_rows(url)
+        _set_revision(url, revision)
         before = _dumped(url)
         with pytest.raises(UnknownRevisionError, match=f"revision {revision}, which this build"):
             upgrade(url)
@@ -76,13 +76,13 @@ def test_a_database_of_any_other_earlier_revision_is_refused_and_stays(revision:
 @pytest.mark.long
 def test_every_migration_after_the_initial_one_can_be_undone() -> None:
     with migrated_database("undone") as url:
-        _return_to_initial(url)
+        _downgrade_to_initial(url)
         assert current(url) == INITIAL
         upgrade(url)
         assert current(url) == head()
 
 
-def _return_to_initial(url: str) -> None:
+def _downgrade_to_initial(url: str) -> None:
     config = configuration()
     engine = create_engine(driver_url(url))
     with engine.connect() as connection:
@@ -92,12 +92,12 @@ def _return_to_initial(url: str) -> None:
     engine.dispose()
 
 
-def _say_revision(url: str, revision: str) -> None:
+def _set_revision(url: str, revision: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
 
 
-def _furnish(url: str) -> None:
+def _insert_rows(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("""
             INSERT INTO app_user (id, issuer, subject, created_at, updated_at)
