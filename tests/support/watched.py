@@ -15,7 +15,7 @@ from sqlalchemy import event
 from typing_extensions import override
 
 from runtime.database import Database, SingleStatement, Transaction
-from runtime.postgresql.sessions import BoundedConnection
+from runtime.postgresql.sessions import LIMITS, BoundedConnection
 from tests.support.patience import ENOUGH
 
 _TRANSACTION = re.compile(
@@ -41,8 +41,9 @@ class _Connection(BoundedConnection):
     @classmethod
     @override
     async def opened(cls, conninfo: str, *, autocommit: bool, **options: Any) -> Self:
-        """A connection whose statements may take as long as a busy machine takes for them."""
-        options["options"] += f" -c statement_timeout={ENOUGH}s"
+        """A connection whose statements and pauses may last as long as a busy machine needs."""
+        for limit in LIMITS:
+            options["options"] += f" -c {limit}={ENOUGH}s"
         return await super().opened(conninfo, autocommit=autocommit, **options)
 
     @override

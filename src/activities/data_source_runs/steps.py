@@ -248,6 +248,8 @@ class DataSourceRunActivities:
         ended, or nothing of it is.
         """
         counts = {"rows": 0}
+        # A run that was closed meanwhile leaves the block without an error.
+        ended = True
         async with self._attempt(run_id, counts) as run:
             if run is None:
                 return await self._closed(run_id, counts)
@@ -306,10 +308,12 @@ class DataSourceRunActivities:
 
         async def stage(batch: ReadBatch) -> None:
             async with self._database.transaction() as work:
+                # Before the run is locked, so that a cancel does not wait for the rows.
+                await staging.copy_rows(work, batch)
                 held = await staging.hold_run(work, run.id)
                 if held is None:
                     raise endings.RunOverError
-                await staging.stage_rows(work, held, batch)
+                await staging.record_batch(work, held, batch)
             counts["rows"] += batch.read
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 

@@ -7,8 +7,8 @@ import csv
 import io
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from sqlalchemy import delete, select, text, update
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.data_source_runs import steps
 from activities.data_source_runs.inputs import page_key
 from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.sources.fetchers import Fetchers
 from activities.sources.fetching import Fetched
+from activities.sources.reading import reading
 from models.core.base import Id
 from models.data.databases.commands import create_database
 from models.data.databases.field_changes import create_field
@@ -32,13 +34,17 @@ from models.data.records.tables import record
 from models.messages.notifications.tables import notification
 from models.messages.workspace_events.tables import workspace_event
 from models.sources.data_source_runs import staging
-from models.sources.data_source_runs.acceptance import accept_refresh
+from models.sources.data_source_runs.acceptance import accept_refresh, cancel_run
 from models.sources.data_source_runs.imports import Renewed, accept_import
 from models.sources.data_source_runs.queries import get_run, shown_of
 from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, ImportSpreadsheet
-from models.sources.data_source_runs.tables import source_columns
+from models.sources.data_source_runs.tables import (
+    data_source_run,
+    source_columns,
+    staged_row,
+)
 from models.sources.data_sources.commands import create_data_source, update_data_source
 from models.sources.data_sources.queries import CreateDataSource, UpdateDataSource
 from models.sources.data_sources.tables import data_source
@@ -194,7 +200,7 @@ def source(space: Space, outbound: OutboundClient, tmp_path: Path) -> MakeSource
     """Makes data sources of a format, keyed by their title, that may become empty."""
     keys, store = KeyRing([MASTER_SECRET]), ObjectStore("memory://")
     fetchers = Fetchers(outbound, keys, store, None)
-    steps = DataSourceRunActivities(space.database, store, fetchers)
+    activities = DataSourceRunActivities(space.database, store, fetchers)
 
     async def make(form: str = "json", fields: Sequence[Json] = (), **settings: Any) -> Source:
         kind, config, _ = FORMATS[form]
@@ -218,7 +224,7 @@ def source(space: Space, outbound: OutboundClient, tmp_path: Path) -> MakeSource
                 change = update(data_source).where(this).values(kind="sql", config=config)
                 await work.execute(change)
         assert made.target_database_id is not None
-        return Source(space, steps, store, tmp_path, form, made.id, made.target_database_id)
+        return Source(space, activities, store, tmp_path, form, made.id, made.target_database_id)
 
     return make
 
@@ -615,6 +621,29 @@ async def test_every_order_of_statements_ends_with_the_last_one(
                 goods: Source = await source(form, removedRows=removed)
                 dice = random.Random(seed)  # noqa: S311  # the same walk every time
                 await _walk(goods, dice, keeps=removed == "keep")
+
+
+async def test_a_run_cancelled_while_its_rows_are_read_stages_nothing(
+    source: MakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goods = await source()
+
+    @asynccontextmanager
+    async def cancelled(*arguments: Any) -> AsyncIterator[Any]:
+        async with reading(*arguments) as table:
+            async with goods.space.database.transaction() as work:
+                of_source = data_source_run.c.data_source_id == goods.id
+                run_id = await work.scalar(select(data_source_run.c.id).where(of_source))
+                await cancel_run(work, goods.space.actor, goods.id, run_id)
+            yield table
+
+    monkeypatch.setattr(steps, "reading", cancelled)
+    run = await goods.read([{"code": "a", "qty": 1}])
+    assert (run.status, run.error) == ("cancelled", None)
+    assert await goods.records() == {}
+    async with goods.space.database.transaction() as work:
+        staged = select(staged_row.c.position).where(staged_row.c.run_id == run.id)
+        assert await work.rows(staged) == []
 
 
 async def _walk(goods: Source, chance: random.Random, *, keeps: bool) -> None:

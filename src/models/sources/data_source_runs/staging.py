@@ -90,11 +90,15 @@ async def record_progress(work: UnitOfWork, run_id: Id, **changed: object) -> bo
     return written.rowcount > 0
 
 
-async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> None:
-    """Stage a batch of a held run, and record how far it has come."""
+async def copy_rows(work: UnitOfWork, batch: ReadBatch) -> None:
+    """Stage the rows of a batch."""
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         await copy.write(HEADER + batch.lines + TRAILER)
+
+
+async def record_batch(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> None:
+    """Record the counts and rejections of a batch whose rows are staged; the run is held."""
     before = run.progress
     rejection_count = before.get("rejected", 0)
     await keep_rejections(work, run, batch.rejections, rejection_count)
