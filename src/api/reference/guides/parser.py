@@ -58,6 +58,8 @@ class Guide:
 class MalformedGuideError(ValueError):
     """A guide that cannot be read, and where."""
 
+    retryable = False
+
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}, line {line}: {problem}")
 
