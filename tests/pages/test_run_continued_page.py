@@ -85,6 +85,8 @@ async def send_event(page: Page) -> None:
     await page.write(".event textarea", '{"paid": true}')
     await page.click(".event button")
     await page.until("document.getElementById('status').dataset.status === 'succeeded'")
+    # The graph moves up when the form goes.
+    await page.until("document.querySelector('.event') === null")
 
 
 async def run_from_node(page: Page, run_id: str) -> None:

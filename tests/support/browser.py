@@ -89,13 +89,16 @@ class Page:
         return str(await self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     async def click(self, selector: str) -> None:
-        """A click of the mouse in the middle of an element."""
-        box = await self.evaluate(
+        """A click of the mouse in the middle of an element that does not move any more."""
+        place = (
             f"(() => {{ const one = document.querySelector({json.dumps(selector)});"
             " one.scrollIntoView({block: 'nearest', inline: 'nearest'});"
             " const at = one.getBoundingClientRect();"
             " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
         )
+        box = None
+        while box != (box := await self.evaluate(place)):
+            await self.evaluate("new Promise(requestAnimationFrame)")
         for kind in ("mousePressed", "mouseReleased"):
             await self.send(
                 "Input.dispatchMouseEvent",

@@ -4,10 +4,12 @@ import asyncio
 import base64
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from sqlalchemy import text
 
 from cli.replay.histories import HistoryUnavailableError
@@ -25,7 +27,7 @@ from tests.support.endpoint import Serve, after, reply
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import found_when
 from tests.support.sources import goods, make_source
-from tests.support.spaces import MASTER_SECRET, Space
+from tests.support.spaces import MASTER_SECRET, Space, make_space
 from tests.support.waits import approval, member, resume, waiting
 
 Json = dict[str, Any]
@@ -70,6 +72,12 @@ async def settled(database: Database, workspace_id: Id) -> dict[str, str]:
         return before if is_idle and await digests(database, workspace_id) == before else None
 
     return await found_when(twice, bool, what="workers without work")
+
+
+@pytest_asyncio.fixture
+async def engine(engine: Engine) -> Engine:
+    """The engine with a workspace that no poll or message of another test writes to."""
+    return replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
 
 
 @pytest.fixture
