@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from models.automation.action_runs.tables import action_run
+from models.messages.deliveries.tables import delivery
 from models.messages.jobs.tables import job
 from models.sources.data_source_runs.tables import data_source_run
 from runtime.temporal.families import Family
@@ -97,6 +99,33 @@ async def test_open_work_says_since_when_it_waits_for_a_lost_worker(
         assert datetime.fromisoformat(shown["createdAt"]) > lost
         assert shown["waitingForWorkerSince"] == shown["createdAt"]
     assert "waitingForWorkerSince" not in read(await client.get(path))
+
+
+async def test_a_delivery_that_is_due_says_since_when_it_waits_for_a_lost_worker(
+    client: Client, space: Space
+) -> None:
+    body = {"url": "https://example.test/hook"}
+    endpoint = read(await client.post(f"{space.path}/webhook-endpoints", json=body), 201)
+    path = f"{space.path}/webhook-endpoints/{endpoint['id']}"
+    first, later = [
+        read(await client.post(f"{path}/test", json={}))["id"] for _ in ("first", "later")
+    ]
+    async with space.database.transaction() as work:
+        paused = work.now + timedelta(hours=1)
+        changed = update(delivery).where(delivery.c.id == UUID(later))
+        await work.execute(changed.values(next_attempt_at=paused))
+
+    async def waits() -> Mapping[str, str | None]:
+        deliveries = read(await client.get(f"{path}/deliveries"))["deliveries"]
+        assert all(one["status"] == "pending" for one in deliveries)
+        return {one["id"]: one.get("waitingForWorkerSince") for one in deliveries}
+
+    assert await waits() == {first: None, later: None}
+    async with lost_worker(space) as lost:
+        waiting = await waits()
+        assert datetime.fromisoformat(waiting[first] or "") > lost
+        assert waiting[later] is None
+    assert await waits() == {first: None, later: None}
 
 
 KINDS: Mapping[Family, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] = {

@@ -12,11 +12,12 @@ from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, example
 from models.core.http_requests import CallableUrl, hidden_url
+from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
 from models.messages.deliveries.commands import DELIVERY, DeliveryRow, deliveries_by
 from models.messages.deliveries.lines import CircuitBody, circuits_of
-from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
+from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.rules import EventType
@@ -93,8 +94,9 @@ class UpdateWebhookEndpoint(Input):
 class WebhookDeliveryBody(Shape):
     """An event on its way to an endpoint; the answer and the error are of the latest attempt.
 
-    What is pending without `nextAttemptAt` is being sent, or waits for the events before it. At
-    `expiresAt` it fails with the code `expired`, if it still waits then.
+    What is pending without `nextAttemptAt` is being sent, or waits for the events before it. What
+    is due waits since `waitingForWorkerSince` where its worker is lost. At `expiresAt` it fails
+    with the code `expired`, if it still waits then.
 
     Only owners and administrators are shown all of `payload`, others its `type` and `timestamp`.
     """
@@ -106,6 +108,7 @@ class WebhookDeliveryBody(Shape):
     status: DeliveryStatus
     attempts: int
     next_attempt_at: Moment | None
+    waiting_for_worker_since: Moment | None = None
     answer_status: int | None
     error: str | None
     error_code: str | None
@@ -212,10 +215,18 @@ async def list_deliveries(
     newest = (DELIVERY.created_at, DELIVERY.id)
     shown = await page.descending(work, sent, *newest, of=DeliveryRow)
     circuits = await endpoint_circuits(work, actor.workspace_id, [endpoint_id])
+    deliveries = [delivery_body(row, actor) for row in shown.items]
+    due = {
+        one.id: one.next_attempt_at or one.created_at
+        for one in deliveries
+        if one.status in OPEN_DELIVERY
+    }
+    lost = await waiting_for_worker_since(work, min(due.values())) if due else None
+    for one in deliveries:
+        if lost is not None and one.id in due and due[one.id] <= work.now:
+            one.waiting_for_worker_since = max(lost, due[one.id])
     return WebhookDeliveryList(
-        circuit=circuits[endpoint_id],
-        deliveries=[delivery_body(row, actor) for row in shown.items],
-        cursor=shown.cursor,
+        circuit=circuits[endpoint_id], deliveries=deliveries, cursor=shown.cursor
     )
 
 
