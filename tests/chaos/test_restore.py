@@ -1,133 +1,23 @@
 """Backup and restore of a platform, by the commands of temporal/RUNBOOK.md as they stand there."""
 
-import asyncio
-import json
-import os
-import signal
 import stat
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 import pytest_asyncio
-from temporalio.client import Client
 
-from runtime.temporal.families import Family
+from tests.support.checkout import BACK_UP, RESTORE_POSTGRESQL, RESTORE_TEMPORAL, Checkout
 from tests.support.engine import graph, node
-from tests.support.patience import ENOUGH, eventually
-from tests.support.runbook import BLOCKS
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
 
 Json = dict[str, Any]
 
-BACK_UP, RESTORE_POSTGRESQL, RESTORE_TEMPORAL = BLOCKS["Back up and restore"]
-SWEEP_SECONDS = 0.5
-"""Between two sweeps of the reconciler: each takes a tenth of a second of a processor."""
-OPTIONS = "--port=0 --temporal-port=0 --ui-port=0"
-
-
-class Checkout:
-    """A checkout with a state directory, and the platform that runs on it."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.environment = {
-            **{
-                k: v for k, v in os.environ.items() if not k.startswith(("WORKSPACE_", "TEMPORAL_"))
-            },
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        }
-        self.environment.pop("DATABASE_URL", None)
-        self.connection: Json = {}
-        self.http = httpx2.AsyncClient(trust_env=False, timeout=ENOUGH)
-        self._temporal: Client | None = None
-
-    async def sh(self, script: str) -> None:
-        """Execute a block of the runbook to its end."""
-        process = await self._start(script)
-        assert await process.wait() == 0, self.output()
-
-    @asynccontextmanager
-    async def up(self, script: str) -> AsyncIterator["Checkout"]:
-        """The platform that a block starts, once it is up, until the block of code ends."""
-        process = await self._start(script.replace("workspace up", f"exec workspace up {OPTIONS}"))
-        published = self.directory / ".state" / "connection.json"
-
-        async def is_up() -> bool:
-            assert process.returncode is None, self.output()
-            return published.exists() and published.with_name("worker.heartbeat").exists()
-
-        try:
-            await eventually(is_up, what="the start of the platform")
-            self.connection = json.loads(published.read_text())
-            self._temporal = None
-            yield self
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), ENOUGH)
-
-    def output(self) -> str:
-        return (self.directory / "output").read_text()
-
-    async def _start(self, script: str) -> asyncio.subprocess.Process:
-        with (self.directory / "output").open("wb") as output:
-            return await asyncio.create_subprocess_exec(
-                *("bash", "-euo", "pipefail", "-c", script),
-                cwd=self.directory,
-                env=self.environment,
-                stdout=output,
-                stderr=output,
-            )
-
-    # ---- its API
-
-    async def call(self, path: str, body: Json | None = None) -> Json:
-        """The data of an answer below the workspace; a GET without a body."""
-        answer = await self.answer(path, body)
-        assert answer.is_success, answer.text
-        return dict(answer.json()["data"])
-
-    async def answer(self, path: str, body: Json | None = None) -> httpx2.Response:
-        url = f"{self.connection['baseUrl']}/v1/workspaces/{self.connection['workspaceId']}{path}"
-        headers = {"Authorization": f"Bearer {self.connection['apiKey']}"}
-        if body is None:
-            return await self.http.get(url, headers=headers)
-        return await self.http.post(url, headers=headers, json=body)
-
-    async def wait_for(self, run: str, status: str) -> None:
-        """Wait until a run has a status, asking the reconciler not to wait for its time."""
-
-        async def has_it() -> bool:
-            if (await self.call(run))["status"] == status:
-                return True
-            await self._sweep()
-            await asyncio.sleep(SWEEP_SECONDS)
-            return False
-
-        await eventually(has_it, what=f"{status} of {run}")
-
-    async def approve(self, run: str) -> None:
-        """Resume a run that waits, and wait for its end."""
-        await self.wait_for(run, "waiting")
-        await self.call(f"{run}/nodes/ask/resume", {"decision": "approved"})
-        await self.wait_for(run, "succeeded")
-
-    async def _sweep(self) -> None:
-        if self._temporal is None:
-            self._temporal = await Client.connect(self.connection["temporalAddress"])
-        schedule = Family.MAINTENANCE.workflow_id("reconcile")
-        await self._temporal.get_schedule_handle(schedule).trigger()
-
 
 @pytest_asyncio.fixture
 async def checkout(tmp_path: Path) -> AsyncIterator[Checkout]:
-    (tmp_path / ".venv").symlink_to(sys.prefix)
     checkout = Checkout(tmp_path)
     yield checkout
     await checkout.http.aclose()
@@ -209,7 +99,5 @@ async def _run(checkout: Checkout, automation: str) -> str:
 
 
 async def _records(checkout: Checkout, database_id: str) -> list[str]:
-    url = f"{checkout.connection['baseUrl']}/v1/databases/{database_id}/records"
-    headers = {"Authorization": f"Bearer {checkout.connection['apiKey']}"}
-    records = (await checkout.http.get(url, headers=headers)).json()["data"]["records"]
+    records = (await checkout.call(f"/v1/databases/{database_id}/records"))["records"]
     return [one["title"] for one in records]
