@@ -39,21 +39,7 @@ async def begin(checkout: Checkout) -> Json:
     for row in ROWS:
         await checkout.call(records, {"title": row["name"], "data": row})
     done = node("done", "create_record", databaseId=database["id"], title="done")
-    ask = node("ask", "approval", role="owner", allowSelf=True)
-    hear = node("hear", "wait_event", eventKey="paid")
-    later = node("later", "delay", seconds=60)
-    broken = node(
-        "broken", "transform", output={"a": {"type": "expression", "value": "1 / trigger.zero"}}
-    )
-    approval, event, delay, failing = [
-        await _publish(checkout, label, graph(*nodes, edges=edges))
-        for label, nodes, edges in (
-            ("Approval", (ask, done), [("ask", "done", "approved")]),
-            ("Event", (hear, done), [("hear", "done")]),
-            ("Delay", (later, done), [("later", "done")]),
-            ("Failing", (node("first", "transform", output={}), broken), [("first", "broken")]),
-        )
-    ]
+    approval, event, delay, failing = await _publish_all(checkout, done)
     hook = await _publish(checkout, "Hook", graph(done), triggerConfig={"kind": "webhook"})
     ended, waiting = [await _run(checkout, approval) for _ in range(2)]
     runs = {"event": await _run(checkout, event), "delay": await _run(checkout, delay)}
@@ -94,6 +80,24 @@ async def call_hook(checkout: Checkout, hook: Json) -> str:
     answer = await checkout.http.post(url, content=content, headers=headers)
     assert answer.is_success, answer.text
     return f"/automations/{hook['id']}/runs/{answer.json()['data']['runId']}"
+
+
+async def _publish_all(checkout: Checkout, done: Json) -> list[str]:
+    """The paths of automations: three wait for a decision, an event and a time, one fails."""
+    expression = {"type": "expression", "value": "1 / trigger.zero"}
+    ask = node("ask", "approval", role="owner", allowSelf=True)
+    hear = node("hear", "wait_event", eventKey="paid")
+    later = node("later", "delay", seconds=60)
+    broken = node("broken", "transform", output={"a": expression})
+    return [
+        await _publish(checkout, label, graph(*nodes, edges=edges))
+        for label, nodes, edges in (
+            ("Approval", (ask, done), [("ask", "done", "approved")]),
+            ("Event", (hear, done), [("hear", "done")]),
+            ("Delay", (later, done), [("later", "done")]),
+            ("Failing", (node("first", "transform", output={}), broken), [("first", "broken")]),
+        )
+    ]
 
 
 async def _publish(checkout: Checkout, label: str, content: Json, **fields: Any) -> str:

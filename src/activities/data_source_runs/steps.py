@@ -249,7 +249,7 @@ class DataSourceRunActivities:
         """
         counts = {"rows": 0}
         # A run that was closed meanwhile leaves the block without an error.
-        ended = True
+        is_closed = True
         async with self._attempt(run_id, counts) as run:
             if run is None:
                 return await self._closed(run_id, counts)
@@ -264,8 +264,8 @@ class DataSourceRunActivities:
                 options, known = await options_as_before(self._database, run, wanted, files)
                 async with reading(files, options) as table:
                     columns = await self._described(run, table, options, known)
-                    ended = await self._read(run, table, columns, counts)
-        return await self._closed(run_id, counts) if ended else StepReply(CONTINUE, counts)
+                    is_closed = await self._read(run, table, columns, counts)
+        return await self._closed(run_id, counts) if is_closed else StepReply(CONTINUE, counts)
 
     async def _read(
         self, run: SourceRunRow, table: Reading, columns: ReadColumns, counts: dict[str, int]

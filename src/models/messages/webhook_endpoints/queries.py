@@ -213,20 +213,20 @@ async def list_deliveries(
     if status is not None:
         sent = sent.where(DELIVERY.status == status)
     newest = (DELIVERY.created_at, DELIVERY.id)
-    shown = await page.descending(work, sent, *newest, of=DeliveryRow)
+    rows = await page.descending(work, sent, *newest, of=DeliveryRow)
     circuits = await endpoint_circuits(work, actor.workspace_id, [endpoint_id])
-    deliveries = [delivery_body(row, actor) for row in shown.items]
+    deliveries = [delivery_body(row, actor) for row in rows.items]
     due = {
-        one.id: one.next_attempt_at or one.created_at
-        for one in deliveries
-        if one.status in OPEN_DELIVERY
+        delivery.id: delivery.next_attempt_at or delivery.created_at
+        for delivery in deliveries
+        if delivery.status in OPEN_DELIVERY
     }
     lost = await waiting_for_worker_since(work, min(due.values())) if due else None
-    for one in deliveries:
-        if lost is not None and one.id in due and due[one.id] <= work.now:
-            one.waiting_for_worker_since = max(lost, due[one.id])
+    for delivery in deliveries:
+        if lost is not None and delivery.id in due and due[delivery.id] <= work.now:
+            delivery.waiting_for_worker_since = max(lost, due[delivery.id])
     return WebhookDeliveryList(
-        circuit=circuits[endpoint_id], deliveries=deliveries, cursor=shown.cursor
+        circuit=circuits[endpoint_id], deliveries=deliveries, cursor=rows.cursor
     )
 
 
