@@ -1,7 +1,5 @@
 """Traces: off by default, and one from a request over the outbox to what follows from it."""
 
-from collections.abc import Iterator
-
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -18,12 +16,12 @@ REMOTE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 @pytest.fixture
-def spans() -> Iterator[InMemorySpanExporter]:
-    """What is traced by the test."""
+def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """The spans of the test."""
     exporter = InMemorySpanExporter()
+    monkeypatch.setattr(tracing._Tracing, "tracer", None)  # as before, afterwards
     tracing.trace_with(SimpleSpanProcessor(exporter), "test")
-    yield exporter
-    tracing.stop_tracing()
+    return exporter
 
 
 async def started(client: Client, space: Space, **headers: str) -> dict[str, object]:

@@ -47,10 +47,6 @@ def trace_with(processor: "SpanProcessor", service: str) -> None:
     _Tracing.tracer = provider.get_tracer("workspace")
 
 
-def stop_tracing() -> None:
-    _Tracing.tracer = None
-
-
 def tracer() -> "Tracer | None":
     """The tracer of this process, None when nothing is traced."""
     return _Tracing.tracer
