@@ -35,6 +35,8 @@ LEAST_CALLS = 10
 """Calls of a flood. Fewer are none, and then nothing was measured."""
 LEAST = 100.0
 """Milliseconds that are always allowed."""
+REFUSED = {409, 429, 503}
+"""Answers after which an act is tried again."""
 ONE_ROW = {"label": "One", "kind": "inline", "format": "csv", "content": "bixhCjEsMgo="}
 
 Times = Mapping[str, list[float]]
@@ -106,8 +108,9 @@ class Neighbour:
     async def _import_row(self, platform: Platform) -> None:
         path = f"{_place(platform)}/data-sources/import-spreadsheet"
         body = {**ONE_ROW, "clientMutationId": f"quiet-{uuid.uuid4()}"}
-        while (answer := await platform.http.post(path, json=body)).status_code in {409, 429}:
-            await asyncio.sleep(PAUSE)  # A call with the id of an open import waits for its end.
+        # A call with the id of an open import waits for its end; a refusal counts as time.
+        while (answer := await platform.http.post(path, json=body)).status_code in REFUSED:
+            await asyncio.sleep(PAUSE)
         answer.raise_for_status()
 
     async def _deliver(self) -> None:
