@@ -208,7 +208,7 @@ async def test_the_keyboard_reaches_the_content(page: Page, server: Server, pers
     await sign_in(page, server, person.space)
     await page.open(f"{person.home}/runs")
     await page.press("Tab")
-    assert await page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    assert await page.evaluate("document.activeElement.innerText") == "Skip to content"
     await page.press("Enter")
     for _ in range(40):
         await page.press("Tab")
@@ -225,7 +225,7 @@ async def test_a_list_is_refreshed_while_somebody_looks(
     automation_id = await person.automation(graph(node("only", "transform", output={})))
     await sign_in(page, server, person.space)
     await page.open(f"{person.home}/runs")
-    assert "Nothing has run yet" in await page.text("main")
+    assert "No runs yet" in await page.text("main")
     await person.start(automation_id)
     await page.until("document.querySelector('.badge[data-status=succeeded]') !== null")
     assert re.search(r"\d+ s ago|now", await page.text("tbody time"))

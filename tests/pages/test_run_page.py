@@ -240,7 +240,7 @@ async def test_a_run_of_others_is_refused_in_words(
     run_id = await automations.run(graph(node("only", "transform", output={})))
     await sign_in(page, server, foreign)
     await page.open(f"{server.url}/runs/{run_id}")
-    assert "There is nothing here that you can see" in await page.text("main")
+    assert "Page not found" in await page.text("main")
     page.problems.clear()  # the browser notes the 404
 
 

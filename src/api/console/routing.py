@@ -11,7 +11,7 @@ from api.console.shell import local_path
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router
-from runtime.errors import PlatformError, UnauthorizedError, ValidationError
+from runtime.errors import PlatformError, UnauthorizedError, UnsupportedError, ValidationError
 
 
 def page_router() -> Router:
@@ -20,13 +20,13 @@ def page_router() -> Router:
 
 
 _TITLES: Mapping[int, str] = {
-    400: "That cannot be done as it was written",
-    403: "You may not do this",
-    404: "There is nothing here that you can see",
-    409: "Things have changed meanwhile",
-    422: "This was sent before, with other contents",
-    429: "Too much at once",
-    503: "Not now",
+    400: "Invalid request",
+    403: "Permission denied",
+    404: "Page not found",
+    409: "This changed since you opened it",
+    422: "Duplicate submission",
+    429: "Too many requests",
+    503: "Temporarily unavailable",
 }
 _MOST_SHOWN = 64 * 1024
 _SECRET = "secret"  # noqa: S105  # how the names of fields begin whose text is not shown again
@@ -41,7 +41,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
     answer = bare(
         "refusal.html",
         refusal.status,
-        title=_TITLES.get(refusal.status, "Something went wrong"),
+        title=_title(refusal),
         message=refusal.message,
         advice=refusal.advice,
         details=refusal.details if isinstance(refusal, ValidationError) else [],
@@ -54,6 +54,12 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
         if name in refusal.headers:
             answer.headers[name] = refusal.headers[name]
     return answer
+
+
+def _title(refusal: PlatformError) -> str:
+    if isinstance(refusal, UnsupportedError):
+        return "Not supported"
+    return _TITLES.get(refusal.status, "Something went wrong")
 
 
 def _to_sign_in(request: ApiRequest) -> Response:

@@ -86,7 +86,7 @@ async def test_a_person_signs_in_and_is_led_on(
     url = provider.consent(await asked(person, "/runs/1"))
     assert await back(person, url, 303) == "/runs/1"
     assert person.cookie is not None
-    assert "You are in no workspace yet" in (await person.get("/")).text
+    assert "No workspace yet" in (await person.get("/")).text
     async with database.reading() as work:
         known = app_user.c.issuer == provider.issuer, app_user.c.subject == "ann"
         (row,) = await work.rows(select(app_user.c.email, app_user.c.name).where(*known))

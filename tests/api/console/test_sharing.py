@@ -204,7 +204,7 @@ async def test_a_form_that_is_not_public_is_not_led_to(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"lifetime": "forever"}, "Choose one of the list"),
+        ({"lifetime": "forever"}, "Choose one of the options"),
         ({"lifetime": "7", "maxUses": "many"}, "valid integer"),
         ({"lifetime": "7", "maxUses": "0"}, "greater than or equal to 1"),
     ],

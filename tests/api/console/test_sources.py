@@ -64,7 +64,7 @@ async def test_what_is_wrong_is_told_and_comes_back(
     assert answer.status_code == 400
     assert words in answer.text
     assert HOSTILE not in answer.text
-    assert "Send again" in answer.text
+    assert "Submit again" in answer.text
 
 
 async def test_a_database_that_is_closed_to_the_reader_is_not_named(

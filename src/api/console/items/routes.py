@@ -61,7 +61,7 @@ async def get_items(
         trail=await _trail(request, parent),
         parent=parent,
         kind=kind,
-        kinds=[("", "Any kind"), *((one.value, one.value.replace("_", " ")) for one in ItemKind)],
+        kinds=[("", "All kinds"), *((one.value, one.value.replace("_", " ")) for one in ItemKind)],
         cursor=cursor,
         page_of=page_of,
         shareable=SHAREABLE,
@@ -105,10 +105,10 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
 
 _LINKS = LINKS.removeprefix("/v1")
 LIFETIMES = (
-    ("1", "One day"),
+    ("1", "1 day"),
     ("7", "7 days"),
     ("30", "30 days"),
-    ("365", "One year"),
+    ("365", "1 year"),
     ("never", "No expiry"),
 )
 _USUAL = "30"
@@ -154,7 +154,7 @@ def _values(request: ApiRequest, body: Fields) -> dict[str, object]:
     """The body of the operation that the form stands for. Raises ValidationError."""
     lifetime = body.texts.get("lifetime", _USUAL)
     if lifetime not in dict(LIFETIMES):
-        raise ValidationError.at("lifetime", "Choose one of the list.")
+        raise ValidationError.at("lifetime", "Choose one of the options.")
     values: dict[str, object] = {"allowDownload": "allowDownload" in body.texts}
     if lifetime != "never":
         ends = request.work.now + timedelta(days=int(lifetime))
@@ -190,7 +190,7 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> R
         following=queried(path, cursor=listed.cursor) if listed.cursor else None,
         path=path,
         calls={
-            "List them": curl(shell.base, "GET", f"/v1{path}"),
-            "Create one": curl(shell.base, "POST", f"/v1{path}", body),
+            "List share links": curl(shell.base, "GET", f"/v1{path}"),
+            "Create share link": curl(shell.base, "POST", f"/v1{path}", body),
         },
     )
