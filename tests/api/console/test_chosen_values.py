@@ -92,12 +92,12 @@ async def test_a_new_record_has_them_at_once(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"field.customers": "Nobody"}, "No record is called “Nobody”"),
-        ({"field.customers": "Twin"}, "Several records are called “Twin”"),
-        ({"field.branch": "Bob"}, "No record is called “Bob”"),
+        ({"field.customers": "Nobody"}, "No record named “Nobody”"),
+        ({"field.customers": "Twin"}, "Several records are named “Twin”"),
+        ({"field.branch": "Bob"}, "No record named “Bob”"),
         ({"field.owner": "nobody@example.test"}, "No member has the address"),
         ({"field.owner": "01a21b5f-fee4-7ab2-a23b-c5ae24c188c5"}, "not a member"),
-        ({"field.customers": "01a21b5f-fee4-7ab2-a23b-c5ae24c188c5"}, "No record has the id"),
+        ({"field.customers": "01a21b5f-fee4-7ab2-a23b-c5ae24c188c5"}, "No record with the ID"),
     ],
 )
 async def test_what_names_nothing_is_told_beside_its_field(
@@ -136,7 +136,7 @@ async def test_titles_are_suggested_as_far_as_they_are_seen(
         assert (await editor.get(f"{path}?q=bob")).status_code == 404
         named = {"field.title": "Order", "field.customers": "Bob"}
         answer = await edited(editor, f"/records/{shop['order']}/edit", **named)
-        assert (answer.status_code, "No record is called" in answer.text) == (400, True)
+        assert (answer.status_code, "No record named" in answer.text) == (400, True)
         unnamed = {"field.title": "Order 2"}
         assert (
             await edited(editor, f"/records/{shop['order']}/edit", **unnamed)
@@ -179,7 +179,7 @@ async def test_a_cell_of_a_relation_is_written_unless_the_record_changed(
     stale = await owner.post(path, data=data, headers=htmx)
     assert stale.status_code == 409
     data["field.customers"] = "Nobody"
-    assert "No record is called" in (await owner.post(path, data=data, headers=htmx)).text
+    assert "No record named" in (await owner.post(path, data=data, headers=htmx)).text
 
 
 async def test_files_are_added_downloaded_and_taken_out(
@@ -235,6 +235,6 @@ async def test_a_private_file_is_named_and_not_given(
     async with await signed_in(app, space, viewer_id) as viewer:
         page = await viewer.get(f"/records/{shop['order']}")
         assert (page.status_code, "/v1/assets/" in page.text) == (200, False)
-        assert "a file that you do not see" in page.text
+        assert "A file you can&#39;t access" in page.text
         assert 'type="file"' not in page.text
         assert (await viewer.send_form(f"/records/{shop['order']}/files/papers")).status_code == 403

@@ -68,7 +68,7 @@ async def test_a_form_is_made_opened_and_answered(
     saved = await owner.send_form(settings, settings, None, **words)
     assert (saved.status_code, saved.headers["location"]) == (303, f"{path}?notice=saved")
     opened = await owner.get(path)
-    assert "Anybody who has the address can answer" in opened.text
+    assert "Anyone with the link can respond" in opened.text
     public = "/forms/" + opened.text.partition('<a href="/forms/')[2].partition('"')[0]
     assert "Tell us all" in (await nobody.get(public)).text
     assert "Thank you." in (await nobody.post(public, data={"field.title": "Ada"})).text
@@ -81,7 +81,7 @@ async def test_a_form_is_made_opened_and_answered(
     ("change", "words"),
     [
         ({"public": True, "accepting": False}, "It was closed"),
-        ({"public": True, "closesAt": "2020-01-01T00:00:00Z"}, "Its time is over"),
+        ({"public": True, "closesAt": "2020-01-01T00:00:00Z"}, "Deadline passed"),
         ({"public": False}, "until the form is public"),
     ],
 )
@@ -142,10 +142,10 @@ async def test_questions_are_worded_ordered_taken_out_and_added(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"if": "colour"}, "Choose how to compare"),
+        ({"if": "colour"}, "Choose a comparison"),
         ({"if": "owner", "comparison": "filled"}, "is not the key of a field"),
-        ({"if": "age", "comparison": "more", "value": "young"}, "holds values of the kind number"),
-        ({"if": "nothing", "comparison": "filled"}, "There is no such question"),
+        ({"if": "age", "comparison": "more", "value": "young"}, "Enter a valid number."),
+        ({"if": "nothing", "comparison": "filled"}, "Choose an earlier question"),
     ],
 )
 async def test_a_condition_that_cannot_be_is_told_beside_it(
@@ -166,7 +166,7 @@ async def test_a_filter_of_the_api_is_kept(
     fields = [{"key": "title"}, {"key": "age"}, {"key": "colour", "visibleIf": condition}]
     read(await client.patch(f"{space.path}/forms/{form['id']}", json={"fields": fields}))
     question = f"{page_of(space, form)}/questions/colour"
-    assert "by a filter of the API" in (await owner.get(question)).text
+    assert "custom filter (API)" in (await owner.get(question)).text
     await owner.send_form(question, question, None, **{"label": "Which?", "if": "kept"})
     colour = (await stored(client, space, form))["fields"][2]
     assert (colour["label"], colour["visibleIf"]) == ("Which?", condition)

@@ -199,8 +199,8 @@ async def test_wrong_texts_come_back_with_what_is_wrong(owner: Visitor, goods: J
     typed = {"field.title": HOSTILE, "field.price": "cheap", "field.site": "javascript:alert(1)"}
     answer = await owner.send_form(new, new, None, **typed)
     assert answer.status_code == 400
-    assert "This is no currency." in answer.text
-    assert "This is no url." in answer.text
+    assert "Enter a valid amount." in answer.text
+    assert "Enter a valid URL." in answer.text
     assert 'value="cheap"' in answer.text
     assert HOSTILE not in answer.text
     unknown = await owner.send_form(new, page=new, other="1")

@@ -11,7 +11,7 @@ function tell(problem) {
 function check() {
   const file = form.elements.file.files[0];
   const isLarge = file && file.size > Number(form.dataset.most);
-  tell(isLarge ? `${file.name} is too large: divide it, or bring it in from a terminal.` : "");
+  tell(isLarge ? `${file.name} is too large. Split it, or import it from a terminal.` : "");
   return !isLarge;
 }
 

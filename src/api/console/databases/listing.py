@@ -108,7 +108,7 @@ class Selection:
         assert self.comparison is not None
         spec = fields.get(self.field)
         if spec is None:
-            raise ValidationError.at("field", "There is no such field.")
+            raise ValidationError.at("field", "Unknown field. Choose a field of this database.")
         return leaf_of(spec, self.comparison, self.value)
 
 
@@ -159,8 +159,8 @@ async def listing(
     if result is None:
         return replace(
             empty,
-            problem="This takes longer than a page may. An index that shortens it is being built:"
-            " try again in a minute, or ask for less.",
+            problem="This query takes too long. An index for it is being built: try again in a"
+            " minute, or narrow the filter.",
         )
     return replace(
         empty,
@@ -206,7 +206,7 @@ def totals_of(columns: Sequence[FieldSpec]) -> list[tuple[str, str]]:
     """The figures that some of the columns have, to choose from."""
     forms = {value_form(one) for one in columns}
     usable = [one for one in Aggregate if any(aggregate_result(one, form) for form in forms)]
-    return [("", "No figures"), *((one.value, plain(one).capitalize()) for one in usable)]
+    return [("", "None"), *((one.value, plain(one).capitalize()) for one in usable)]
 
 
 def equal_call(base: str, database_id: Id, selection: Selection, listed: Listing) -> str:

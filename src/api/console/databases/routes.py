@@ -223,4 +223,4 @@ async def cancel_export(request: ApiRequest) -> Response:
     """Cancel an export."""
     await exports.cancel_export(request.work, request.actor, request.ids["exportId"])
     path = f"/workspaces/{request.workspace_id}/exports/{request.ids['exportId']}"
-    return done(request, "The export is cancelled.", path)
+    return done(request, "Export cancelled.", path)

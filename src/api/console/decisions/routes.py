@@ -22,7 +22,7 @@ router = page_router()
 LINK = "/approvals/{decisionToken}"
 """The name of the parameter keeps it out of logs, as that of every token."""
 _ANYBODY = Access(credential="none", page=True)
-_WORDS = {"approved": "You have approved it", "rejected": "You have rejected it"}
+_WORDS = {"approved": "Approved", "rejected": "Rejected"}
 
 
 @router.get(LINK, access=_ANYBODY)
@@ -47,9 +47,9 @@ async def decide_by_form(request: ApiRequest, body: Decision) -> Response:
     except ValidationError as refusal:
         return _asked(question, body, refusal)
     except ConflictError:
-        # Somebody else was faster, or the same button was pressed twice.
+        # Someone else was faster, or the same button was pressed twice.
         return _over(VoidLinkError())
-    message = "The run goes on when everybody who is needed has decided."
+    message = "The run resumes when all required decisions are made."
     return bare("decided.html", title=_WORDS[body.decision], message=message)
 
 
@@ -91,6 +91,6 @@ def _over(refusal: UnknownLinkError | VoidLinkError) -> Response:
     return bare(
         "decided.html",
         refusal.status,
-        title="There is nothing to decide here",
+        title="Nothing to decide",
         message=refusal.message,
     )

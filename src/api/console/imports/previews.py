@@ -65,9 +65,9 @@ DATE_ORDERS = [
 ]
 SEPARATORS = [("", "Automatic"), (".", "Point (1,234.5)"), (",", "Comma (1.234,5)")]
 MODES = [
-    (ImportMode.INSERT.value, "add every row"),
-    (ImportMode.UPSERT.value, "add new rows, change those with the same keys"),
-    (ImportMode.REPLACE.value, "replace all records by the rows"),
+    (ImportMode.INSERT.value, "Add all rows"),
+    (ImportMode.UPSERT.value, "Add new rows and update matching records"),
+    (ImportMode.REPLACE.value, "Replace all records"),
 ]
 
 
@@ -100,7 +100,7 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
         known = body.format or TableFormat.CSV.value
         fields |= {"kind": "inline", "text": body.text, "format": known}
     else:
-        raise ValidationError.at("text", "Choose a file, or paste the rows of a table.")
+        raise ValidationError.at("text", "Choose a file, or paste rows.")
     named = None if request.uploaded is None else request.uploaded.name.rpartition(".")[0]
     return await _read(request, fields, body.label or named or "Imported rows", body.database)
 
@@ -174,7 +174,7 @@ async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
 async def _stored(request: ApiRequest) -> Id:
     """The id of the file that came with the form; only its sender and managers see it."""
     if request.upload.byte_size == 0:
-        raise ValidationError.at("file", "Choose a file that holds something.")
+        raise ValidationError.at("file", "The file is empty. Choose another file.")
     file_id, actor = new_id(), request.actor
     await register_private_file(
         request.work,
@@ -261,7 +261,7 @@ async def _fields(request: ApiRequest, database_id: Id | None) -> FieldSpecs | N
     if database_id is None:
         return None
     work, actor = request.work, request.actor
-    await require_edit(work, actor, database_id, "You may not add records here.")
+    await require_edit(work, actor, database_id, "You don't have permission to add records here.")
     return (await load_schema(work, actor.workspace_id, database_id)).fields
 
 
@@ -290,7 +290,7 @@ async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None
         columns=[line.column.source_path for line in lines[:MOST_SHOWN_COLUMNS]],
         rows=[] if preview is None else preview.rows[:MOST_SHOWN_ROWS],
         target="" if target is None else str(target),
-        databases=[("", "a new database"), *((str(one.id), one.label) for one in listed.databases)],
+        databases=[("", "New database"), *((str(one.id), one.label) for one in listed.databases)],
         names=[] if fields is None else [one.label for one in fillable(fields)],
         kinds=NEW_KINDS,
         modes=MODES,
@@ -401,7 +401,7 @@ def read_mapping(
         if f"key.{place}" in texts:
             keys.append(entry["fieldKey"])
     if not mapped:
-        raise ValidationError.at("", "Every column is left out: name a field for one of them.")
+        raise ValidationError.at("", "All columns are skipped. Enter a field name for at least one.")
     return Mapped(mapped, new_fields, keys)
 
 

@@ -1,4 +1,4 @@
-"""Choose a spreadsheet, follow its import, cancel it, take it back."""
+"""Choose a spreadsheet, follow its import, cancel or undo it."""
 
 from starlette.responses import Response
 
@@ -38,7 +38,7 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
     work, actor = request.work, request.actor
     target = None
     if database is not None:
-        await require_edit(work, actor, database, "You may not add records here.")
+        await require_edit(work, actor, database, "You don't have permission to add records here.")
         target = await get_database(work, actor, database)
     body = '{"kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
     limit = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
@@ -78,9 +78,9 @@ async def get_import(request: ApiRequest) -> Response:
     f"{_IMPORT}/cancel", access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True))
 )
 async def cancel(request: ApiRequest) -> Response:
-    """Cancel an import, which then brings nothing in."""
+    """Cancel an import, which then imports nothing."""
     await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
-    return done(request, "The import is cancelled.", _path(request))
+    return done(request, "Import cancelled.", _path(request))
 
 
 @router.post(
@@ -89,11 +89,11 @@ async def cancel(request: ApiRequest) -> Response:
     errors=_REFUSALS,
 )
 async def undo(request: ApiRequest) -> Response:
-    """Take an import back; records that were changed since are kept."""
+    """Undo an import; records that were changed since are kept."""
     work, actor, import_id = request.work, request.actor, request.ids["importId"]
     await queries.get_import(work, actor, import_id)
     await accept_reversal(work, actor, import_id, None, request.new_id)
-    return done(request, "The import is being taken back.", _path(request))
+    return done(request, "Undoing the import.", _path(request))
 
 
 def _path(request: ApiRequest) -> str:

@@ -1,1 +1,1 @@
-"""Pages on which anybody answers a public form."""
+"""Pages on which visitors answer a public form."""

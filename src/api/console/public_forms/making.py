@@ -1,4 +1,4 @@
-"""The page of a form for its makers: made, opened, closed, its answers and its questions."""
+"""The page of a form for its editors: created, opened, closed, its responses and questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -93,8 +93,8 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
         address=f"{shell.base}/forms/{form.item_id}",
         notice=notice,
         calls={
-            "Read it": curl(shell.base, "GET", f"/v1{_path(request)}"),
-            "Change it": curl(shell.base, "PATCH", f"/v1{_path(request)}", '{"public": true}'),
+            "Get form": curl(shell.base, "GET", f"/v1{_path(request)}"),
+            "Update form": curl(shell.base, "PATCH", f"/v1{_path(request)}", '{"public": true}'),
         },
     )
 
@@ -163,7 +163,7 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
     form = await queries.get_form(request.work, request.actor, request.ids["formId"])
     shell = await shell_of(request)
     closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
-    body = '{"title": "Tell us", "accepting": true, "public": true}'
+    body = '{"title": "Contact us", "accepting": true, "public": true}'
     return page(
         request,
         "form_settings.html",
@@ -182,7 +182,7 @@ async def _new(request: ApiRequest, entered: Entered) -> Response:
     listed = await list_databases(request.work, request.actor, shown)
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/forms"
-    body = '{"label": "Ask", "databaseId": "that of a database", "public": true}'
+    body = '{"label": "Feedback", "databaseId": "<database id>", "public": true}'
     return page(
         request,
         "new_form.html",
@@ -199,7 +199,7 @@ def _path(request: ApiRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """A word for how far a form takes answers, and a sentence about it."""
+    """Whether a form accepts responses: a word, and a few more about it."""
 
     open: bool
     word: str
@@ -209,20 +209,20 @@ class FormState:
 def state_of(form: FormDetail, fields: FieldSpecs, now: datetime) -> FormState:
     """The state of a form; `fields` has what the reader sees of its database."""
     if not form.public:
-        return FormState(False, "private", "Its address opens nothing until the form is public.")
+        return FormState(False, "private", "Not public yet")
     if not form.accepting:
-        return FormState(False, "closed", "It was closed: it says that it takes no answers.")
+        return FormState(False, "closed", "Not accepting responses")
     if form.closes_at is not None and form.closes_at <= now:
-        return FormState(False, "closed", "Its time is over.")
+        return FormState(False, "closed", "Deadline passed")
     if form.max_submissions is not None and form.submission_count >= form.max_submissions:
-        return FormState(False, "full", "It has as many answers as it takes.")
+        return FormState(False, "full", "Limit reached")
     told = [one.model_dump(by_alias=True, exclude_none=True) for one in form.fields]
     asked = questions(map(FormField.model_validate, told), fields, now)
     lacking = [fields[key].label for key in unmet(asked, fields)]
     if lacking:
-        sentence = f"The database requires {', '.join(lacking)}, which the form does not always ask"
-        return FormState(False, "closed", f"{sentence}.")
-    return FormState(True, "open", "Anybody who has the address can answer.")
+        sentence = f"The database requires {', '.join(lacking)}: always ask for it"
+        return FormState(False, "closed", sentence)
+    return FormState(True, "open", "Anyone with the link can respond")
 
 
 _QUESTIONS = f"{FORM.removeprefix('/v1')}/questions"
@@ -315,11 +315,11 @@ def _condition(
         kept: JsonObject | None = question.get("visibleIf")
         return kept
     if key not in fields:
-        raise ValidationError.at("if", "There is no such question.")
+        raise ValidationError.at("if", "Choose an earlier question.")
     try:
         comparison = Comparison(texts.get("comparison", ""))
     except ValueError:
-        raise ValidationError.at("comparison", "Choose how to compare.") from None
+        raise ValidationError.at("comparison", "Choose a comparison.") from None
     return leaf_of(fields[key], comparison, texts.get("value"))
 
 

@@ -54,7 +54,7 @@ class RecordForm(Form):
         given = self.model_extra or {}
         for name in given:
             if not name.startswith(PREFIX):
-                raise ValidationError.at(name[:100], "This form has no such field.")
+                raise ValidationError.at(name[:100], "Unknown field.")
         return given
 
 
@@ -90,8 +90,7 @@ async def edit(request: ApiRequest, body: RecordForm) -> Response:
 
 
 _CONFLICT = (
-    "Somebody changed this record while you typed. Your values are still here: look at what it"
-    " holds now, and save again to put yours in its place."
+    "Someone else edited this record. Your values are kept below. Save again to overwrite."
 )
 
 

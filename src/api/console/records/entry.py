@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from api.console.words import plain
 from api.kernel.request import ApiRequest
 from models.core.base import Id, JsonObject
 from models.core.filters.grammar import ValueForm
@@ -40,6 +41,15 @@ _HINTS: Mapping[FieldKind, str] = {
     FieldKind.JSON: "JSON",
     FieldKind.RATING: "0 to 10",
 }
+_NOUNS: Mapping[FieldKind, str] = {
+    FieldKind.CURRENCY: "amount",
+    FieldKind.DATETIME: "date and time",
+    FieldKind.JSON: "value",
+    FieldKind.PERCENT: "percentage",
+    FieldKind.PHONE: "phone number",
+    FieldKind.URL: "URL",
+}
+"""What a value of a kind is called, where its name says it otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +179,8 @@ def retyped(entry: Entry, fields: Mapping[str, Any], problems: Mapping[str, str]
 
 def _refusal(spec: FieldSpec) -> str:
     hint = _HINTS.get(spec.kind)
-    kind = spec.kind.value.replace("_", " ")
-    return f"This is no {kind}. Write it as {hint}." if hint else f"This is no {kind}."
+    noun = _NOUNS.get(spec.kind, plain(spec.kind))
+    return f"Enter a valid {noun} ({hint})." if hint else f"Enter a valid {noun}."
 
 
 MOST_LINKS = 100
@@ -318,16 +328,16 @@ async def _record(request: ApiRequest, spec: FieldSpec, text: str) -> str | _Unk
     record_id = parse_id(text.rpartition(BEFORE_ID)[2])
     if record_id is not None:
         seen = await seen_titles(request.work, request.actor, [record_id])
-        return str(record_id) if seen else _Unknown(f"No record has the id {record_id}.")
+        return str(record_id) if seen else _Unknown(f"No record with the ID {record_id}.")
     try:
         ids = await titled(request.work, request.actor, spec.target_id, text)
     except QueryTooSlowError:
-        return _Unknown("There are too many records to find one by its title: type its id.")
+        return _Unknown("Too many records to search by title. Enter the record ID.")
     if len(ids) == 1:
         return str(ids[0])
     if ids:
-        return _Unknown(f"Several records are called “{text}”: choose one, or type its id.")
-    return _Unknown(f"No record is called “{text}”. Type a whole title, or an id.")
+        return _Unknown(f"Several records are named “{text}”. Choose one, or enter its ID.")
+    return _Unknown(f"No record named “{text}”. Enter the full title or an ID.")
 
 
 async def _person(request: ApiRequest, _: FieldSpec, text: str) -> str | _Unknown:
@@ -338,8 +348,8 @@ async def _person(request: ApiRequest, _: FieldSpec, text: str) -> str | _Unknow
     if len(ids) == 1:
         return str(ids[0])
     if ids:
-        return _Unknown(f"Several members are called “{text}”: type an e-mail address.")
-    return _Unknown(f"No member has the address or the name “{text}”.")
+        return _Unknown(f"Several members are named “{text}”. Enter an email address.")
+    return _Unknown(f"No member with the name or email address “{text}”.")
 
 
 class Comparison(StrEnum):
@@ -358,10 +368,10 @@ COMPARISONS = [
     ("contains", "contains"),
     ("is", "is"),
     ("is_not", "is not"),
-    ("more", "is more than or after"),
-    ("less", "is less than or before"),
+    ("more", "> / after"),
+    ("less", "< / before"),
     ("empty", "is empty"),
-    ("filled", "is filled"),
+    ("filled", "is not empty"),
 ]
 _OPS = {
     Comparison.CONTAINS: "contains",
@@ -384,13 +394,12 @@ def leaf_of(spec: FieldSpec, comparison: Comparison, text: str | None) -> JsonOb
     if comparison in {Comparison.EMPTY, Comparison.FILLED}:
         return leaf
     if text is None:
-        raise ValidationError.at("value", "Say what to compare with.")
+        raise ValidationError.at("value", "Enter a value to compare with.")
     if value_form(spec) is ValueForm.OPTIONS:
         return leaf | {"op": _OF_SETS.get(comparison, leaf["op"]), "value": [text]}
     value = typed_value(spec, text) if is_typed(spec) else text
     if isinstance(value, Lost):
-        kind = spec.kind.value.replace("_", " ")
-        raise ValidationError.at("value", f"“{spec.label}” holds values of the kind {kind}.")
+        raise ValidationError.at("value", _refusal(spec))
     return leaf | {"value": value}
 
 

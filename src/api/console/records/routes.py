@@ -109,7 +109,7 @@ async def archive(request: ApiRequest) -> Response:
     """Archive a record."""
     record_id = request.ids["recordId"]
     await commands.archive_record(request.work, request.actor, record_id)
-    return done(request, "The record is archived.", f"/records/{record_id}")
+    return done(request, "Record archived.", f"/records/{record_id}")
 
 
 @router.post(f"{_RECORD}/restore", access=paged(records.WRITE))
@@ -117,7 +117,7 @@ async def restore(request: ApiRequest) -> Response:
     """Bring a record back from the archive."""
     record_id = request.ids["recordId"]
     await commands.restore_record(request.work, request.actor, record_id)
-    return done(request, "The record is back.", f"/records/{record_id}")
+    return done(request, "Record restored.", f"/records/{record_id}")
 
 
 @router.post(f"{_RECORD}/delete", access=paged(records.WRITE))
@@ -153,7 +153,7 @@ async def add_file(request: ApiRequest, body: Chosen) -> Response:  # noqa: ARG0
     record = await get_record(work, actor, request.ids["recordId"])
     spec = await _spec(request, record)
     if request.uploaded is None or request.upload.byte_size == 0:
-        raise ValidationError.at(spec.label, "Choose a file that holds something.")
+        raise ValidationError.at(spec.label, "The file is empty. Choose another file.")
     keys, file_id = request.services.keys, new_id()
     await record_upload(work, actor, keys, file_id, request.upload, None)
     return await _write(request, record, spec, [*_ids(record, spec), str(file_id)])
@@ -188,7 +188,7 @@ async def attachments(
     def attachment(file_id: str) -> Attachment:
         file = known.get(file_id)
         if file is None:
-            return Attachment(file_id, "a file that you do not see")
+            return Attachment(file_id, "A file you can't access")
         return Attachment(file_id, file.name, file.download_url)
 
     return [(spec, [attachment(file_id) for file_id in _ids(record, spec)]) for spec in fields]

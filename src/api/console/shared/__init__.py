@@ -1,1 +1,1 @@
-"""Pages on which anybody reads what a share link opens."""
+"""Pages on which visitors read what a share link opens."""

@@ -27,10 +27,10 @@ _LONGEST = 2_000
 """Characters of a text: here no page of the record has all of it."""
 _ANYBODY = Access(credential="none", page=True, writes=True)
 _CLOSED = (
-    "This link opens nothing. It may have expired, been revoked or been used up, or its token is"
-    " wrong."
+    "This link is not valid. It may have expired, been revoked or reached its visit limit, or the"
+    " token is wrong."
 )
-_OVER = "Your visit is over. Open the link once more, as it was given to you."
+_OVER = "Session expired. Open the link again."
 
 
 class Opening(Form):
@@ -41,7 +41,7 @@ class Opening(Form):
 
 @router.get(SHARE, access=_ANYBODY)
 async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = None) -> Response:
-    """Show what a link opens, to who opened it; everybody else is asked for its token."""
+    """Show what a link shares to its visitors; everyone else is asked for its token."""
     session = read_cookie(request.scope["headers"], _cookie_name(request))
     if session is None:
         return _entry(request, token)
