@@ -155,7 +155,7 @@ async def test_without_its_token_a_link_asks_for_it(
     await page.write("#token", "wrong")
     await page.press("Enter")
     await page.until("document.querySelector('[role=alert]') !== null")
-    assert "opens nothing" in await page.text("[role=alert]")
+    assert "not valid" in await page.text("[role=alert]")
     await page.screenshot(screens / "share-refused.png")
     assert "Closed" not in await page.evaluate("document.body.innerText")
     await page.write("#token", token)

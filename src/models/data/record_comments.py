@@ -159,7 +159,7 @@ async def create_comment(
         parent = await _hold(work, actor, (record_id, body.parent_comment_id))
         if parent.parent_comment_id is not None:
             raise ValidationError.at(
-                "parentCommentId", "is an answer itself; answer the comment that began the thread"
+                "parentCommentId", "is a reply itself; reply to the first comment of the thread"
             )
     mentions = await _members(work, actor, body.mentions or ())
     statement = (
@@ -197,7 +197,7 @@ async def update_comment(
     if body.body is not None or body.mentions is not None:
         _check_own(actor, placement, comment)
     if body.resolved is not None and comment.parent_comment_id is not None:
-        raise ValidationError.at("resolved", "is said of the comment that began the thread")
+        raise ValidationError.at("resolved", "applies to the first comment of the thread")
     values: dict[str, Any] = {}
     if body.body is not None:
         values["body"] = body.body
@@ -228,7 +228,7 @@ async def delete_comment(
 def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment) -> None:
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if comment.author_user_id != actor.user_id and level < Level.MANAGE:
-        raise DeniedError("This needs to be your own comment, or manage access to the database.")
+        raise DeniedError("Only its author, or someone with manage access to the database, can do this.")
 
 
 async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordComment:

@@ -80,7 +80,7 @@ async def test_a_database_is_made_with_the_views_it_is_given(client: Client, spa
     )
     assert refused.status_code == 400
     assert refused.json()["details"] == [
-        {"path": "views.1.manifest.stackFieldKey", "message": "is needed by a board view"}
+        {"path": "views.1.manifest.stackFieldKey", "message": "is required for a board view"}
     ]
 
 

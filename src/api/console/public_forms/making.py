@@ -220,7 +220,7 @@ def state_of(form: FormDetail, fields: FieldSpecs, now: datetime) -> FormState:
     asked = questions(map(FormField.model_validate, told), fields, now)
     lacking = [fields[key].label for key in unmet(asked, fields)]
     if lacking:
-        sentence = f"The database requires {', '.join(lacking)}: always ask for it"
+        sentence = f"Required by the database but not always asked: {', '.join(lacking)}"
         return FormState(False, "closed", sentence)
     return FormState(True, "open", "Anyone with the link can respond")
 

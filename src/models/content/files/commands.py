@@ -177,7 +177,7 @@ async def lock_unplaced(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
     this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
     await work.execute(select(file.c.id).where(*this).with_for_update())
     if await work.scalar(select(ITEM.id).join(file, placing(file)).where(*this)) is not None:
-        raise ConflictError("The file has an item already. Duplicate that item instead.")
+        raise ConflictError("The file already has an item. Duplicate that item instead.")
 
 
 async def delete_file(

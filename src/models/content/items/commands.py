@@ -103,7 +103,7 @@ async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None
         if level < Level.VIEW:
             raise NotFoundError
     if level < Level.EDIT:
-        raise DeniedError("Putting something here needs edit access to the place.")
+        raise DeniedError("Adding an item here needs edit access to its parent.")
     if parent_item_id is not None:
         above = await way_up(work, actor.workspace_id, parent_item_id)
         _check_depth(len(above) + 1)
@@ -229,7 +229,7 @@ async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem)
     if body.parent_item_id is not None:
         above = await way_up(work, actor.workspace_id, body.parent_item_id)
         if item_id in above:
-            raise ValidationError.at("parentItemId", "An item cannot be put below itself.")
+            raise ValidationError.at("parentItemId", "An item cannot be moved into itself.")
         _check_depth(len(above) + 1 + height)
     last = last_position(actor.workspace_id, body.parent_item_id)
     position = last if body.order is None else body.order
@@ -280,7 +280,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     if row.deleted_at is None:
         return await archive_item(work, actor, item_id, archived=False)
     if row.above_deleted_at is not None:
-        raise ConflictError("What is above the item is in the trash too. Restore that first.")
+        raise ConflictError("The parent of the item is in the trash too. Restore the parent first.")
     restored = (
         update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.deleted_with == item_id)
@@ -349,7 +349,7 @@ async def _change_many(work: UnitOfWork, actor: Actor, item_id: Id, change: Upda
 def _check_depth(depth: int) -> None:
     if depth > MAX_TREE_DEPTH:
         raise ValidationError.at(
-            "parentItemId", f"The tree would be more than {MAX_TREE_DEPTH} levels deep here."
+            "parentItemId", f"Items can be at most {MAX_TREE_DEPTH} levels deep."
         )
 
 

@@ -68,7 +68,7 @@ async def add_blocks(
     )
     duplicate = await work.first(select(block.c.id).where(*conditions).limit(1))
     if duplicate is not None:
-        raise ConflictError(f"The id {duplicate.id} is that of a block on this surface already.")
+        raise ConflictError(f"The surface already has a block with the id {duplicate.id}.")
     await store_blocks(work, actor, surface_id, blocks)
     await notify_mentioned(
         work, actor, home_of(surface_row), {entry.id: entry.content for entry in blocks}

@@ -90,9 +90,9 @@ def _block_problem(row: Row) -> str | None:
     """The problem with a block, whichever kind of surface it stands on."""
     rules = [kinds[row["kind"]] for kinds in BLOCKS.values() if row["kind"] in kinds]
     if not rules:
-        return f"nothing is known of a block of the kind {row['kind'][:50]}"
+        return f"unknown kind of block: {row['kind'][:50]}"
     if json_size(row["content"]) > MAX_CONTENT_BYTES:
-        return "a content is too large"
+        return "the content is too large"
     problem = None
     for rule in rules:
         try:

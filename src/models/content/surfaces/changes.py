@@ -107,9 +107,9 @@ async def close_change(
     assert sizes is not None
     limit = most_blocks(SurfaceKind(surface_row.kind))
     if sizes.blocks > limit:
-        raise ValidationError.at("blocks", f"{an(surface_row.kind)} holds at most {limit} blocks")
+        raise ValidationError.at("blocks", f"{an(surface_row.kind)} is limited to {limit} blocks")
     if (sizes.bytes or 0) > MAX_BYTES:
-        raise ValidationError.at("blocks", f"hold more than {MAX_BYTES >> 20} MiB in all")
+        raise ValidationError.at("blocks", f"are larger than {MAX_BYTES >> 20} MiB in total")
     new_surface = await work.first(
         update(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_row.id)

@@ -293,7 +293,7 @@ async def create_comment(
     if body.parent_comment_id is not None:
         thread = await _find(work, actor, surface_id, body.parent_comment_id)
         if thread.parent_comment_id is not None:
-            raise ValidationError.at("parentCommentId", "is an answer; name the comment it answers")
+            raise ValidationError.at("parentCommentId", "is a reply; name the comment it replies to")
         if block_id not in {None, thread.block_id}:
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
@@ -328,9 +328,9 @@ async def update_comment(
     await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     comment = await _find(work, actor, surface_id, comment_id)
     if body.body is not None and comment.author_user_id != actor.user_id:
-        raise DeniedError("Only its author changes the words of a comment.")
+        raise DeniedError("Only the author of a comment can edit it.")
     if body.resolved is not None and comment.parent_comment_id is not None:
-        raise ValidationError.at("resolved", "is of the whole thread; name its first comment")
+        raise ValidationError.at("resolved", "applies to the whole thread; name its first comment")
     values: dict[str, Any] = {}
     if body.body is not None:
         values = {"body": body.body, "updated_at": func.greatest(work.now, comment.updated_at)}
@@ -355,7 +355,7 @@ async def delete_comment(
     found = await _find(work, actor, surface_id, comment_id)
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if found.author_user_id != actor.user_id and level < Level.MANAGE:
-        raise DeniedError("This needs to be your own comment, or manage access to the surface.")
+        raise DeniedError("Only its author, or someone with manage access to the surface, can do this.")
     await work.execute(delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
     return Deleted(id=comment_id)
 

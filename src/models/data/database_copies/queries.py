@@ -67,15 +67,14 @@ async def copy_outcome(
         actor.workspace_id,
         Family.DATABASE_DUPLICATE,
         copy_id,
-        failed="The copy could not be made; nothing of it is left.",
+        failed="The copy failed and was removed.",
         in_progress=_STILL_COPYING if last else None,
     )
     return None if job is None else await get_database(work, actor, copy_id)
 
 
 _STILL_COPYING = (
-    "The database is still being copied; the copy is seen when it is whole. Repeat the same"
-    " request for the outcome."
+    "The database is still being copied. Repeat the same request for the outcome."
 )
 
 _DATABASE = frozenset({Scope.DATABASES_READ, Scope.DATABASES_WRITE})
@@ -125,4 +124,4 @@ async def check_relation_targets(
 ) -> None:
     """Raise `DeniedError` for a relation into a database the actor does not edit any more."""
     if await closed_targets(work, actor, source_id, fields):
-        raise DeniedError("The database that a relation points into was closed meanwhile.")
+        raise DeniedError("You no longer have edit access to a related database.")

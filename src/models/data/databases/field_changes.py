@@ -189,7 +189,7 @@ def _planned(
         raise ConflictError(f"The key {body.key} is in use. Choose another key.")
     if body.key in taken_keys:
         raise ConflictError(
-            f"The values of a removed field are still being taken out of the key {body.key}."
+            f"The values of a deleted field with the key {body.key} are still being removed."
             " Choose another key, or try again later."
         )
     position = 1 + max(spec.position for spec in present_fields.values())
@@ -301,7 +301,7 @@ async def check_change(
     }
     if problems:
         named = await _named(work, actor, catalog, problems)
-        raise ConflictError(f"Fields that follow from it would no longer work: {named}.")
+        raise ConflictError(f"Fields that depend on it would stop working: {named}.")
     changed_fields = {
         other_ref: spec
         for other_ref, spec in derived.fields.items()
@@ -346,7 +346,7 @@ async def refuse_dependents(
     derived_refs = {derived for ref in refs for derived in dependents(catalog, ref)} - set(refs)
     if derived_refs:
         named = await _named(work, actor, catalog, derived_refs)
-        raise ConflictError(f"Other fields follow from it: {named}. Change or delete them first.")
+        raise ConflictError(f"Other fields depend on it: {named}. Change or delete them first.")
 
 
 async def _named(

@@ -152,7 +152,7 @@ async def conversion_outcome(
         actor.workspace_id,
         Family.FIELD_CONVERSION,
         job_id,
-        failed="The conversion was ended; the field is as it was.",
+        failed="The conversion was stopped; the field is unchanged.",
         in_progress=_STILL_CONVERTING if last else None,
     )
     if job is None:
@@ -162,8 +162,8 @@ async def conversion_outcome(
 
 
 _STILL_CONVERTING = (
-    "The field is still being converted; until that is done it is as it was. Repeat the"
-    " request with the same Idempotency-Key for the outcome."
+    "The field is still being converted. Repeat the request with the same Idempotency-Key for the"
+    " outcome."
 )
 
 
@@ -177,7 +177,7 @@ async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) ->
     if any(row.id == job_id for row in rows):
         return True
     if any(row.status in OPEN_JOB for row in rows):
-        raise InProgressError("The field is being converted already. Try again later.")
+        raise InProgressError("The field is already being converted. Try again later.")
     return False
 
 

@@ -59,7 +59,7 @@ def plan_fields(bodies: Sequence[CreateField], make_id: MakeId) -> list[FieldSpe
     if first:
         specs = [_title(make_id), *specs]
     if len(specs) > MAX_FIELDS:
-        planner.refuse("fields", f"must be at most {MAX_FIELDS} with the title")
+        planner.refuse("fields", f"must be at most {MAX_FIELDS}, including the title")
     refuse(planner.problems)
     return specs
 
@@ -93,10 +93,10 @@ def plan_conversion(spec: FieldSpec, body: ConvertField, make_id: MakeId) -> Fie
     with every problem at its path.
     """
     if spec.title:
-        raise UnsupportedError("The title field stays text: every record has a title.")
+        raise UnsupportedError("The title field cannot be converted: it is always text.")
     if not convertible(spec.kind, body.kind):
         kinds = ", ".join(kind for kind in FieldKind if convertible(spec.kind, kind))
-        usable = f"It can be converted to: {kinds}." if kinds else "It cannot be converted at all."
+        usable = f"It can be converted to: {kinds}." if kinds else "It cannot be converted."
         raise UnsupportedError(
             f"{an(spec.kind).capitalize()} field cannot become {body.kind}. {usable}"
         )
@@ -209,7 +209,7 @@ class _Planner:
             settings = {**settings, "groups": _default_groups(options)}
         for name in GIVEN_BY_PLATFORM.get(body.kind, ()):
             if name in settings:
-                self.refuse(f"{path}.{name}", "cannot be set: the platform gives it")
+                self.refuse(f"{path}.{name}", "cannot be set: the platform assigns it")
         keys = {option.key for option in options}
         read = read_settings(body.kind, settings, keys, path)
         self.problems.extend(read.problems)
@@ -229,13 +229,13 @@ class _Planner:
         fixed = {name: before[name] for name in ("databaseId", "symmetric", "inverseFieldId")}
         for name, value in fixed.items():
             if settings.get(name, value) != value:
-                self.refuse(f"settings.{name}", "cannot change: make another relation field")
+                self.refuse(f"settings.{name}", "cannot change: create another relation field")
         return {**settings, **fixed}
 
     def _options(self, body: CreateField, path: str) -> tuple[Option, ...]:
         options: Sequence[CreateOption] = body.options or ()
         if options and body.kind not in OPTION_KINDS:
-            self.refuse(path, f"cannot be given for a field of the kind {body.kind}")
+            self.refuse(path, f"cannot be set for {an(body.kind)} field")
             return ()
         if body.kind is FieldKind.STATUS and not options:
             options = STATUS_OPTIONS
@@ -244,7 +244,7 @@ class _Planner:
     def _changed_options(self, spec: FieldSpec, body: UpdateField) -> tuple[Option, ...]:
         given = body.options or ()
         if given and spec.kind not in OPTION_KINDS:
-            self.refuse("options", f"cannot be given for a field of the kind {spec.kind}")
+            self.refuse("options", f"cannot be set for {an(spec.kind)} field")
             return ()
         return changed_options(spec.options, given, self.make_id, "options", self.problems)
 
@@ -429,47 +429,47 @@ KIND_NOTES: dict[FieldKind, KindNote] = {
     FieldKind.RICH_TEXT: KindNote("Text in Markdown.", "**Fragile**, see [label](https://x.test)"),
     FieldKind.NUMBER: KindNote("A number.", 12.5),
     FieldKind.CURRENCY: KindNote("An amount of money in the currency of the field.", 129.9),
-    FieldKind.PERCENT: KindNote("A share; 12.5 is shown as 12.5 %.", 12.5),
+    FieldKind.PERCENT: KindNote("A percentage; 12.5 is shown as 12.5 %.", 12.5),
     FieldKind.RATING: KindNote("A whole number from 0 to 10.", 4),
-    FieldKind.DURATION: KindNote("A span of time in milliseconds.", 5_400_000),
+    FieldKind.DURATION: KindNote("A duration in milliseconds.", 5_400_000),
     FieldKind.CHECKBOX: KindNote("True or false.", True),
-    FieldKind.DATE: KindNote("A day.", "2026-01-31"),
+    FieldKind.DATE: KindNote("A date.", "2026-01-31"),
     FieldKind.DATETIME: KindNote("A moment in UTC.", "2026-01-31T09:00:00.000Z"),
     FieldKind.TIME: KindNote("A time of day, `HH:MM` or `HH:MM:SS`.", "09:30"),
     FieldKind.SELECT: KindNote("The key of one option.", "open"),
     FieldKind.MULTI_SELECT: KindNote("The keys of options.", ["open", "done"]),
     FieldKind.STATUS: KindNote("The key of one option; options are in three groups.", "open"),
     FieldKind.PERSON: KindNote("The ids of members.", [EXAMPLE_ID]),
-    FieldKind.EMAIL: KindNote("An e-mail address.", "ada@example.com"),
+    FieldKind.EMAIL: KindNote("An email address.", "ada@example.com"),
     FieldKind.URL: KindNote("An http or https URL.", "https://example.com/chair"),
     FieldKind.PHONE: KindNote("A phone number.", "+49 30 901820"),
     FieldKind.FILE: KindNote("The `fileId`s of uploaded files.", [EXAMPLE_ID]),
     FieldKind.JSON: KindNote("Any JSON value.", {"width": 40, "tags": ["oak"]}),
     FieldKind.LOCATION: KindNote(
-        "A place in degrees; `label` may be left out.",
+        "A place in degrees; `label` is optional.",
         {"lat": 52.52, "lng": 13.405, "label": "Berlin"},
     ),
     FieldKind.RELATION: KindNote(
         "The ids of records of another database, written and shown in `relations`.", [EXAMPLE_ID]
     ),
-    FieldKind.ROLLUP: KindNote("One figure over related records, shown in `computed`.", 389.7),
+    FieldKind.ROLLUP: KindNote("An aggregate of related records, shown in `computed`.", 389.7),
     FieldKind.LOOKUP: KindNote(
         "The values of a field of related records, shown in `computed`.", ["open", "done"]
     ),
     FieldKind.FORMULA: KindNote(
-        "What a CEL expression makes of the record, shown in `computed`.", 259.8
+        "The result of a CEL expression, shown in `computed`.", 259.8
     ),
-    FieldKind.BUTTON: KindNote("Nothing: pressing it runs an action.", None),
+    FieldKind.BUTTON: KindNote("No value: pressing it runs an action.", None),
     FieldKind.TIMER: KindNote(
-        "The milliseconds of the record's completed time entries, and the entry that runs, in"
-        " `computed`; queries and formulas take `totalMs`.",
+        "The milliseconds of the record's completed time entries, and the running entry, in"
+        " `computed`; queries and formulas use `totalMs`.",
         {"totalMs": 5_400_000, "runningEntryId": None},
     ),
-    FieldKind.AUTO_NUMBER: KindNote("A number of its own for each record, in `system`.", 42),
-    FieldKind.CREATED_AT: KindNote("When it was made, in `system`.", "2026-01-31T09:00:00.000Z"),
+    FieldKind.AUTO_NUMBER: KindNote("A unique number for each record, in `system`.", 42),
+    FieldKind.CREATED_AT: KindNote("When it was created, in `system`.", "2026-01-31T09:00:00.000Z"),
     FieldKind.UPDATED_AT: KindNote(
-        "When it last changed, in `system`.", "2026-01-31T09:00:00.000Z"
+        "When it was last updated, in `system`.", "2026-01-31T09:00:00.000Z"
     ),
-    FieldKind.CREATED_BY: KindNote("The user who made it, in `system`.", EXAMPLE_ID),
-    FieldKind.UPDATED_BY: KindNote("The user who changed it last, in `system`.", EXAMPLE_ID),
+    FieldKind.CREATED_BY: KindNote("The user who created it, in `system`.", EXAMPLE_ID),
+    FieldKind.UPDATED_BY: KindNote("The user who last updated it, in `system`.", EXAMPLE_ID),
 }

@@ -36,9 +36,9 @@ def _fields(workspace_id: Id) -> Select[Any]:
 def _field_problem(row: Row) -> str | None:
     """The problem of a field as a bundle has it."""
     if row["kind"] not in set(FieldKind):
-        return f"nothing is known of a field of the kind {row['kind'][:50]}"
+        return f"unknown kind of field: {row['kind'][:50]}"
     if not KEY.fullmatch(row["key"]):
-        return "the key of a field is no key"
+        return "the key of a field is not valid"
     problem = shape_problem(_OPTIONS, row["options"], "options")
     if problem is not None:
         return problem
@@ -47,7 +47,7 @@ def _field_problem(row: Row) -> str | None:
     if problems:
         return f"{problems[0].path}: {problems[0].message}"
     if kind is FieldKind.RELATION and not row["settings"].get("inverseFieldId"):
-        return "settings.inverseFieldId: a relation has another side"
+        return "settings.inverseFieldId: a relation has an inverse field"
     return None
 
 

@@ -223,7 +223,7 @@ def _public_actor(row: PublicFormRow) -> Actor:
     )
 
 
-_EDIT_NEEDED = "A form needs edit access to the database its answers go to."
+_EDIT_NEEDED = "A form needs edit access to the database its responses are saved to."
 _MAY_BE_ABSENT = frozenset({"title", "description", "closes_at", "max_submissions"})
 
 

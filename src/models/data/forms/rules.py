@@ -69,15 +69,15 @@ def check_fields(
         if spec is None:
             problems.append(Detail(f"{here}.key", hints.no_field(form_field.key)))
         elif spec.kind not in ASKABLE:
-            problems.append(Detail(f"{here}.key", f"is {an(spec.kind)} field: no form asks for it"))
+            problems.append(Detail(f"{here}.key", f"is {an(spec.kind)} field, which forms cannot ask for"))
         elif form_field.key in earlier_fields:
-            problems.append(Detail(f"{here}.key", "is asked for already"))
+            problems.append(Detail(f"{here}.key", "is already in the form"))
         else:
             if form_field.visible_if is not None:
                 problems += _condition_problems(form_field.visible_if, earlier_fields, now, here)
             earlier_fields[form_field.key] = spec
     problems += [
-        Detail(path, f"must ask for {key} always: the database requires it")
+        Detail(path, f"must always ask for {key}: the database requires it")
         for key in unmet(questions(form_fields, fields, now), fields)
     ]
     refuse(problems)

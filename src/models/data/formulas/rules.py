@@ -94,7 +94,7 @@ def resolve_derived(catalog: Catalog) -> DerivedFields:
     except CycleError as cycle:
         round_trip = list(reversed(cycle.args[1]))
         shown = " → ".join(ref.key for ref in round_trip)
-        message = f"follows from itself: {shown}"
+        message = f"depends on itself: {shown}"
         derived.problems.update(dict.fromkeys(round_trip, Detail("settings", message)))
         return derived
     _resolve(catalog, order, sources, derived)
@@ -157,7 +157,7 @@ def _resolve(
 def _check_depth(spec: FieldSpec, depth: int) -> None:
     if depth > MAX_DEPTH:
         name = "expression" if spec.kind is FieldKind.FORMULA else "targetFieldKey"
-        raise _ProblemError(name, f"follows from others over {MAX_DEPTH} levels deep")
+        raise _ProblemError(name, f"depends on others over {MAX_DEPTH} levels deep")
 
 
 def _sources(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> frozenset[FieldRef]:

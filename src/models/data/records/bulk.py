@@ -191,7 +191,7 @@ async def clear_options(
     ]
     if len(ids) > MAX_RECORDS:
         raise ConflictError(
-            f"More than {MAX_RECORDS} records chose an option that the list leaves out. Change"
+            f"More than {MAX_RECORDS} records use an option that the list removes. Change"
             " them first, or convert the field."
         )
     conditions = (*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
@@ -259,5 +259,5 @@ async def refuse_several(work: UnitOfWork, workspace_id: Id, relation: FieldSpec
     )
     if several is not None:
         raise ConflictError(
-            "Some records point at several others in this field. Leave one to each of them first."
+            "Some records link to several others in this field. Keep one link for each first."
         )

@@ -462,7 +462,7 @@ async def request_recomputation(
             Family.RECOMPUTATION,
             new_id(),
             stale.database_id,
-            summary="Compute values anew",
+            summary="Recompute values",
             input=request,
         )
 

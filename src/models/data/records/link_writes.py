@@ -79,7 +79,7 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, relations:
     for own, key, targets in lists:
         if links.count(sides[key], own) > MAX_LINKS:
             raise ConflictError(
-                f"{key} holds more than {MAX_LINKS} records, so it is not written as a whole. "
+                f"{key} holds more than {MAX_LINKS} records, so it cannot be replaced as a whole. "
                 "Change it from the other side, record by record."
             )
         other_side = facing[key]
@@ -230,8 +230,8 @@ async def refuse_restricted(work: UnitOfWork, schema: Schema, record_ids: Collec
         if relation.side.field_id == pointing.field_id and relation.side.reads(pointing.forward)
     )
     raise ConflictError(
-        f'Another record points here in its field "{label}", which forbids the deletion. '
-        "Take the record out of that field first."
+        f'Another record points here in its field "{label}", which prevents the deletion. '
+        "Remove it from that field first."
     )
 
 
@@ -275,7 +275,7 @@ async def present_links(
             as_record.update((side.field_id, other) for other in alone)
     rows = await work.rows(_stored_links(actor, as_record, as_target).limit(MAX_PRESENT + 1))
     if len(rows) > MAX_PRESENT:
-        raise ConflictError("So many links cannot be changed at once. Write fewer records.")
+        raise ConflictError("Too many links for one change. Write fewer records.")
     return [Link(*tuple(row)) for row in rows]
 
 

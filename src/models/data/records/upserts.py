@@ -101,7 +101,7 @@ class RowsComingInError(DatabaseBusyError):
     """A refresh or an import writes into the database; what it writes is not to be seen yet."""
 
     def __init__(self) -> None:
-        super().__init__("Rows are coming into this database. Try again in a moment.")
+        super().__init__("Rows are being imported into this database. Try again in a moment.")
 
 
 _COMING_IN = bindparam("coming_in", type_=BigInteger)

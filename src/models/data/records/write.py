@@ -398,7 +398,7 @@ def _planned(
             links = {key: now.get(key, ()) for key in entry.links}, entry.links
             plan = plan_change(entry, entry.before, links, actor.user_id, work.now)
         if plan.change.values and data_bytes(plan.after.data) > MAX_DATA_BYTES:
-            problems.append(Detail(f"{entry.write.at}data", "holds more than 1 MiB in all"))
+            problems.append(Detail(f"{entry.write.at}data", "is larger than 1 MiB in total"))
         plans.append(plan)
     refuse(problems, MAX_OPERATIONS)
     return plans

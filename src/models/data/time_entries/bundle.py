@@ -30,21 +30,21 @@ def _problem(row: Row) -> str | None:
     would end them.
     """
     if row["status"] != EntryStatus.COMPLETED:
-        return f"status: an entry that is {row['status']} is not over; only completed ones come in."
+        return f"status: only completed entries are imported; this one is {row['status']}."
     for name in ("endedAt", "closedAt", "durationMs"):
         if row.get(name) is None:
-            return f"{name}: a completed entry has it."
+            return f"{name}: is required for a completed entry."
     if row.get("pausedAt") is not None:
-        return "pausedAt: a completed entry has none."
+        return "pausedAt: must be null for a completed entry."
     if min(row["durationMs"], row["accumulatedPausedMs"]) < 0:
-        return "durationMs, accumulatedPausedMs: no time is less than none."
+        return "durationMs, accumulatedPausedMs: must not be negative."
     try:
         backwards = datetime.fromisoformat(row["endedAt"]) < datetime.fromisoformat(
             row["startedAt"]
         )
     except ValueError:
-        return "startedAt, endedAt: there is no such moment."
-    return "endedAt: it is before startedAt." if backwards else None
+        return "startedAt, endedAt: must be valid times."
+    return "endedAt: must not be before startedAt." if backwards else None
 
 
 TIME_ENTRIES = BundleKind(

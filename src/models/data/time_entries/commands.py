@@ -143,7 +143,7 @@ async def _record_target(
 def check_by_hand(field: FieldShape | None) -> None:
     """Raise `ValidationError` for a field whose time is taken by its clock alone."""
     if field is not None and not field.settings.get("allowManual", True):
-        raise ValidationError.at("fieldId", "takes time from its timer alone")
+        raise ValidationError.at("fieldId", "only takes time from its timer")
 
 
 async def lock_times(work: UnitOfWork, workspace_id: Id, user_id: Id) -> None:
@@ -185,7 +185,7 @@ async def refuse_overlap(
     )
     if met is not None:
         began = wire_timestamp(met.started_at)
-        raise ConflictError(f"This time overlaps the entry that began at {began}.")
+        raise ConflictError(f"This time overlaps the entry that started at {began}.")
 
 
 _UNREPEATED = {"client_mutation_id", "on_active"}
@@ -285,16 +285,16 @@ def _times(body: StartTimeEntry, now: datetime) -> Times:
     """The times that the body says. Raises `ValidationError` for what does not go together."""
     mode, written = _mode(body), body.ended_at is not None
     if body.started_at is None and written:
-        raise ValidationError.at("startedAt", "must be given with endedAt")
+        raise ValidationError.at("startedAt", "is required with endedAt")
     if not written and (mode is EntryMode.FIXED or body.source is EntrySource.MANUAL):
-        raise ValidationError.at("endedAt", "must be given for time that is written down")
+        raise ValidationError.at("endedAt", "is required for time entered manually")
     if written and body.source is EntrySource.TIMER:
-        raise ValidationError.at("endedAt", "is not known when a timer is started")
+        raise ValidationError.at("endedAt", "cannot be set when a timer is started")
     target = duration_of(body.target_duration_ms)
     if target is None and mode is EntryMode.POMODORO:
         target = POMODORO
     if target is None and mode in TIMED_MODES:
-        raise ValidationError.at("targetDurationMs", "must be given for a countdown")
+        raise ValidationError.at("targetDurationMs", "is required for a countdown")
     times = Times(
         started_at=body.started_at or now, mode=mode, target=target, ended_at=body.ended_at
     )
@@ -354,7 +354,7 @@ def _of_times(times: Times, work: UnitOfWork) -> dict[str, Any]:
 
 
 _NO_VALUES = {"action", "client_mutation_id", "expected_updated_at", "on_active"}
-_FOREIGN = f"The credential lacks the scope {Scope.TIME_ENTRIES_MANAGE}: the entry is another's."
+_FOREIGN = f"The credential lacks the scope {Scope.TIME_ENTRIES_MANAGE}: the entry belongs to someone else."
 
 
 async def update_entry(
@@ -420,7 +420,7 @@ async def _write_changes(
     after = next_status(before, body.action)
     given = body.model_dump(exclude_unset=True, exclude=_NO_VALUES)
     if given and before is EntryStatus.DISCARDED:
-        raise ConflictError("The time entry is discarded; nothing of it can be changed.")
+        raise ConflictError("The time entry is discarded and cannot be changed.")
     times = _edited(entry, moved_times(times_of(entry), before, after, work.now), body)
     values = {**_plain_values(given), **await _target_values(work, actor, entry, body)}
     if times != times_of(entry):
@@ -449,12 +449,12 @@ async def _write_changes(
 def _edited(entry: TimeEntry, times: Times, body: UpdateTimeEntry) -> Times:
     """The times with what the body says of them. Raises `ValidationError`."""
     if body.ended_at is not None and times.ended_at is None:
-        raise ValidationError.at("endedAt", "goes with the action complete")
+        raise ValidationError.at("endedAt", "is only for the action complete")
     if body.ended_at is not None and entry.paused_at is not None:
         times = times_of(entry).end(body.ended_at)
     if "target_duration_ms" in body.model_fields_set:
         if body.target_duration_ms is None and is_timed(entry):
-            raise ValidationError.at("targetDurationMs", f"is what {an(entry.mode)} lasts")
+            raise ValidationError.at("targetDurationMs", f"is required for {an(entry.mode)}")
         times = replace(times, target=duration_of(body.target_duration_ms))
     return times.move(body.started_at, body.ended_at)
 

@@ -182,7 +182,7 @@ class Times:
     def check(self, now: datetime) -> None:
         """Raise ValidationError for times in the future, backward, or that nobody can mean."""
         if not EARLIEST <= self.started_at <= now:
-            raise ValidationError.at("startedAt", "must lie between the year 2000 and now")
+            raise ValidationError.at("startedAt", "must be between the year 2000 and now")
         if self.paused_at is not None and self.paused_at < self.started_at:
             raise ValidationError.at("startedAt", "must not be after the entry was paused")
         if self.ended_at is None:
@@ -190,7 +190,7 @@ class Times:
         if self.ended_at < self.started_at:
             raise ValidationError.at("endedAt", "must not be before startedAt")
         if self.ended_at > now:
-            raise ValidationError.at("endedAt", "must not lie in the future")
+            raise ValidationError.at("endedAt", "must not be in the future")
         if self.ended_at - self.started_at > LONGEST:
             raise ValidationError.at("endedAt", f"must be within {LONGEST.days} days of startedAt")
 

@@ -23,7 +23,7 @@ def _rows(workspace_id: Id) -> Select[Any]:
 
 def _problem(row: Row) -> str | None:
     if row["kind"] not in set(ViewKind):
-        return f"nothing is known of a view of the kind {row['kind'][:50]}"
+        return f"unknown kind of view: {row['kind'][:50]}"
     return shape_problem(_MANIFEST, row["manifest"], "manifest")
 
 

@@ -118,7 +118,7 @@ async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: 
     """
     row = await _hold(work, actor, database_id, view_id)
     if row.item_id is not None:
-        raise ConflictError("This view stands in the tree by itself: delete its item instead.")
+        raise ConflictError("This view has its own item: delete the item instead.")
     if row.scope == ViewScope.SHARED:
         await _refuse_last(work, row)
     await work.execute(
@@ -162,7 +162,7 @@ async def _hold(
     if row.locked or touches_lock:
         level = await database_level(work, actor, database_id)
         if level < Level.MANAGE:
-            raise DeniedError("A locked view is changed, and a view locked, with manage access.")
+            raise DeniedError("Changing a locked view, or locking a view, needs manage access.")
     return row
 
 
@@ -178,7 +178,7 @@ async def _placement_columns(
     if "relation_field_id" not in named and placement != row.placement:
         field_id = None
     if row.item_id is not None:
-        raise ConflictError("This view stands in the tree by itself: its placement stays.")
+        raise ConflictError("This view has its own item: its placement cannot change.")
     await check_relation_field(work, actor, row.database_id, placement, field_id)
     return {"placement": placement, "relation_field_id": field_id}
 
@@ -228,7 +228,7 @@ async def _refuse_last(work: UnitOfWork, row: View) -> None:
         .limit(1)
     )
     if other_view is None and row.item_id is None:
-        raise ConflictError("A database keeps at least one shared view. Make another one first.")
+        raise ConflictError("A database needs at least one shared view. Create another one first.")
 
 
 async def insert_views(
@@ -365,9 +365,9 @@ async def check_relation_field(
             place, "must be a relation field of this database, or one that points at it"
         )
     if placement == Placement.RELATION and field_id is None:
-        raise ValidationError.at(place, "is needed by a view that is placed at a relation")
+        raise ValidationError.at(place, "is required for views that are placed at a relation")
     if placement != Placement.RELATION and field_id is not None:
-        raise ValidationError.at(place, "belongs to views that are placed at a relation")
+        raise ValidationError.at(place, "is only for views that are placed at a relation")
 
 
 async def _relates(work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id) -> bool:

@@ -267,7 +267,7 @@ def test_a_setting_that_stands_beside_the_settings_is_told_so(key: str) -> None:
     with pytest.raises(ValidationError) as refused:
         plan({"label": "N", "kind": "select", "settings": {key: []}})
     (detail,) = refused.value.details
-    assert detail.message == f"is no setting: `{key}` of a field stands beside its `settings`"
+    assert detail.message == f"is not a setting: set `{key}` beside the `settings` of the field"
 
 
 @pytest.mark.parametrize("kind", FieldKind)

@@ -348,7 +348,7 @@ async def test_what_follows_from_itself_is_refused(client: Client, orders: str, 
         f"/v1/databases/{orders}/fields/{total['id']}", json={"settings": settings}
     )
     assert answer.status_code == 400
-    assert "follows from itself" in answer.json()["message"]
+    assert "depends on itself" in answer.json()["message"]
 
 
 async def test_a_timer_shows_what_it_will_hold(client: Client, space: Space) -> None:

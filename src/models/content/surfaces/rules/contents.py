@@ -170,7 +170,7 @@ class Table(Input):
     @model_validator(mode="after")
     def _rectangle(self) -> Self:
         if len({len(row) for row in self.rows}) != 1:
-            raise ValueError("must have as many cells in every row")
+            raise ValueError("must have the same number of cells in every row")
         return self
 
 

@@ -41,7 +41,7 @@ def frame_problems(surface: SurfaceKind, kind: str, frame: Frame) -> Iterator[tu
     if surface not in {SurfaceKind.CANVAS, SurfaceKind.DASHBOARD}:
         for key, value in sides.items():
             if value is not None:
-                yield key, f"has no meaning on {an(surface)}; leave it out"
+                yield key, f"does not apply to {an(surface)}; leave it out"
         return
     optional = surface is SurfaceKind.CANVAS and kind in _UNPLACED
     for key, value in sides.items():
@@ -53,7 +53,7 @@ def frame_problems(surface: SurfaceKind, kind: str, frame: Frame) -> Iterator[tu
         else:
             yield from _in_grid(key, value)
     if surface is SurfaceKind.DASHBOARD and (frame.x or 0) + (frame.w or 0) > COLUMNS:
-        yield "w", f"reaches beyond the {COLUMNS} columns"
+        yield "w", f"exceeds the {COLUMNS} columns"
 
 
 def _on_canvas(key: str, value: float) -> Iterator[tuple[str, str]]:
@@ -140,7 +140,7 @@ def plan_blocks(
     planner = _Planner(surface, make_id, most)
     planner.add(blocks, place, path)
     if planner.count > most:
-        raise ValidationError.at(path, f"has more than {most} blocks in all")
+        raise ValidationError.at(path, f"has more than {most} blocks")
     refuse(planner.problems)
     return planner.planned
 
@@ -221,7 +221,7 @@ class _Planner:
     def _own_id(self, block: BlockInput, path: str) -> Id:
         block_id = block.id or self.make_id()
         if block_id in self._ids:
-            self.problems.append(Detail(f"{path}.id", "is the id of another block of this body"))
+            self.problems.append(Detail(f"{path}.id", "is already the id of another block of this body"))
         self._ids.add(block_id)
         return block_id
 

@@ -49,7 +49,7 @@ def pair_relations(
         target_fields = targets[target_id]
         inverses = pairs.inverses.setdefault(target_id, [])
         if len(target_fields) + len(inverses) >= MAX_FIELDS:
-            message = f"is a database that has {MAX_FIELDS} fields already"
+            message = f"is a database that already has {MAX_FIELDS} fields"
             pairs.problems[relation.key] = Detail("settings.databaseId", message)
         keys = {*target_fields, *taken_keys.get(target_id, ()), *(spec.key for spec in inverses)}
         last = max((spec.position for spec in (*target_fields.values(), *inverses)), default=-1.0)

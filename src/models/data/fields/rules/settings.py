@@ -365,9 +365,9 @@ def _message(kind: FieldKind, problem: ErrorDetails) -> str:
         return sentence(problem)
     key, keys = problem["loc"][-1], known_keys(settings_model(kind), problem["loc"])
     if problem["type"] == "missing":
-        return f"is required: {an(kind)} field knows {', '.join(keys)}"
+        return f"is required: the keys of {an(kind)} field are {', '.join(keys)}"
     if len(problem["loc"]) == 1 and key in BESIDE_SETTINGS:
-        return f"is no setting: `{key}` of a field stands beside its `settings`"
+        return f"is not a setting: set `{key}` beside the `settings` of the field"
     if not keys:
         return f"is not a known key of {an(kind)} field"
     return f"is not a known key of {an(kind)} field; {nearest_known(key, keys)}"
@@ -387,6 +387,6 @@ def _group_problems(groups: StatusGroups, option_keys: Collection[str], path: st
             if key not in option_keys:
                 problems.append(Detail(f"{path}.{name}.{place}", "is not the key of an option"))
             elif key in grouped_keys:
-                problems.append(Detail(f"{path}.{name}.{place}", "is in another group already"))
+                problems.append(Detail(f"{path}.{name}.{place}", "is already in another group"))
             grouped_keys.add(key)
     return problems

@@ -73,7 +73,7 @@ def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
 def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> FieldValue | Lost:
     """The value in the stored form of the new field; LOST when it has none there."""
     check = KIND_RULES[to_spec.kind].check
-    assert check is not None, "no field is converted to what nobody writes"
+    assert check is not None, "no field is converted to a kind that clients do not write"
     try:
         return check(to_spec, _READERS[to_spec.kind](from_spec, to_spec, value))
     except InvalidValueError:
@@ -114,7 +114,7 @@ def as_text(spec: FieldSpec, value: FieldValue) -> str:
 def _chosen_names(spec: FieldSpec, value: FieldValue) -> list[str]:
     names = option_names(spec, spec, value)
     if len(names) < len(_listed(value)):
-        raise InvalidValueError("chose what is no option any more")
+        raise InvalidValueError("is not an option any more")
     return names
 
 
@@ -214,14 +214,14 @@ def _local(on: date, at: str, spec: FieldSpec) -> str:
         local = datetime.combine(on, time.fromisoformat(at), zone(spec.timezone))
         return stored_moment(local.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise InvalidValueError("is no moment") from error
+        raise InvalidValueError("is not a valid date and time") from error
 
 
 def _in_zone(at: datetime, spec: FieldSpec) -> datetime:
     try:
         return at.astimezone(zone(spec.timezone))
     except OverflowError as error:
-        raise InvalidValueError("is no moment there") from error
+        raise InvalidValueError("is not a valid date and time there") from error
 
 
 def _time(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
@@ -279,7 +279,7 @@ def _location(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldV
         return value
     found = _PLACE.fullmatch(as_text(from_spec, value).strip())
     if found is None:
-        raise InvalidValueError("is no place")
+        raise InvalidValueError("is not a location")
     return {"lat": float(found[1]), "lng": float(found[2])}
 
 
@@ -304,7 +304,7 @@ def read_number(text: str, units: str) -> Decimal:
         return Decimal(stripped)
     if _GROUPED.fullmatch(stripped):
         return Decimal(stripped.replace(",", ""))
-    raise InvalidValueError("is no number")
+    raise InvalidValueError("is not a number")
 
 
 _CODES = (
@@ -345,7 +345,7 @@ def read_amount(text: str) -> Amount:
     """A number with none, one or two signs or codes of a currency around it."""
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise InvalidValueError("is no amount")
+        raise InvalidValueError("is not an amount")
     stated = tuple(each for each in (match["before"], match["after"]) if each)
     if any(each.isalpha() and each.isupper() and each not in CURRENCIES for each in stated):
         raise InvalidValueError("names no currency")
@@ -358,7 +358,7 @@ _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3})
 def clock(value: object) -> str:
     """Milliseconds as `H:MM:SS`, with a fraction where there is one."""
     if not isinstance(value, int):
-        raise InvalidValueError("is no duration")
+        raise InvalidValueError("is not a duration")
     seconds, milliseconds = divmod(value, 1000)
     shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{shown}.{milliseconds:03}" if milliseconds else shown
@@ -399,7 +399,7 @@ def read_day(text: str) -> date:
     try:
         return date(*map(int, parts))
     except ValueError as error:
-        raise InvalidValueError("is no day") from error
+        raise InvalidValueError("is not a valid date") from error
 
 
 _READERS: Mapping[FieldKind, Callable[[FieldSpec, FieldSpec, Any], Any]] = {

@@ -157,7 +157,7 @@ def _not_an_option(field: FieldSpec, value: object) -> str:
         return "has no options to choose from"
     keys = nearest_known(value, field.option_keys, field.option_names)
     if isinstance(value, str) and value.strip().casefold() in field.shared_names:
-        return f"is the name of several options; give a key; {keys}"
+        return f"is the name of several options; use a key; {keys}"
     return f"must be the key or the name of an option; {keys}"
 
 
@@ -193,7 +193,7 @@ def _file(value: object) -> str:
 
 def check_email(_field: FieldSpec, value: object) -> str:
     if not _EMAIL.fullmatch(text(value, longest=PLAIN_EMAIL.longest)):
-        raise InvalidValueError("must be an e-mail address")
+        raise InvalidValueError("must be an email address")
     return str(value)
 
 

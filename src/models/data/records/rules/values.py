@@ -62,7 +62,7 @@ def with_title(data: Mapping[str, Any] | None, title: str | None, at: str = "") 
     """The written values with `title`, which may be given in either place or alike in both."""
     written = dict(data or {})
     if title is not None and written.setdefault(TITLE_KEY, title) != title:
-        raise ValidationError.at(f"{at}data.title", "says another title than `title` does")
+        raise ValidationError.at(f"{at}data.title", "differs from `title`")
     return written
 
 

@@ -314,7 +314,7 @@ def repeated_writes(writes: Iterable[tuple[Write, object]]) -> list[Detail]:
         other = first.setdefault(meant, write)
         if other is not write:
             where = "upsertBy" if write.upsert_by else "recordId"
-            message = f"means the record that {other.at.rstrip('.')} writes already"
+            message = f"is the record that {other.at.rstrip('.')} already writes"
             problems.append(Detail(f"{write.at}{where}", message))
     return problems
 

@@ -72,7 +72,7 @@ def _problems(
     yield from _size_problems(content)
     for name in NEEDED.get(kind, ()):
         if content.get(name) is None:
-            yield Detail(name, f"is needed by {an(kind)} view")
+            yield Detail(name, f"is required for {an(kind)} view")
     asked = manifest.model_dump(by_alias=True, include=_QUERY_KEYS, exclude_unset=True)
     yield from _query_problems(asked, fields, now)
     yield from _single_key_problems(manifest, fields)
@@ -91,7 +91,7 @@ def _size_problems(content: JsonObject) -> Iterator[Detail]:
     except InvalidValueError as problem:
         yield Detail("", str(problem))
     if len(json.dumps(content, ensure_ascii=False).encode()) > MAX_BYTES:
-        yield Detail("", "holds more than 64 KiB")
+        yield Detail("", "is larger than 64 KiB")
 
 
 def _query_problems(query: JsonObject, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
@@ -126,7 +126,7 @@ def _key_problems(
 def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
     if chart.x_field_key is None:
         if chart.type is not ChartType.NUMBER:
-            yield Detail("chart.xFieldKey", f"is needed by {an(chart.type)} chart")
+            yield Detail("chart.xFieldKey", f"is required for {an(chart.type)} chart")
     elif chart.x_field_key not in fields:
         yield Detail("chart.xFieldKey", no_field(chart.x_field_key, fields))
     if chart.aggregate is not None:
@@ -142,7 +142,7 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
         path = f"form.fields.{place}"
         spec = fields.get(question.key)
         if spec is not None and not (spec.stored or spec.relation):
-            yield Detail(f"{path}.key", f"cannot be asked for: it is {an(spec.kind)} field")
+            yield Detail(f"{path}.key", f"is {an(spec.kind)} field, which forms cannot ask for")
         if question.visible_if is None:
             continue
         try:

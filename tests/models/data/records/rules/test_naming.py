@@ -71,7 +71,7 @@ def test_an_option_is_named_by_its_key_or_its_name_everywhere(chosen: str, key: 
 def test_a_name_that_several_options_have_means_none() -> None:
     _, (problem,) = DataCheck(FIELDS).patch({"stage": "Twice"})
     assert problem.path == "data.stage"
-    assert problem.message.startswith("is the name of several options; give a key; known: ")
+    assert problem.message.startswith("is the name of several options; use a key; known: ")
 
 
 @pytest.mark.parametrize("asked", ["Amount", "net_total", "amuont"])

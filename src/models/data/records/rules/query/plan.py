@@ -217,7 +217,7 @@ def read_groups(
         _level(group, fields, timezone, f"groupBy.{place}") for place, group in enumerate(group_by)
     ]
     if len({level.field.key for level in levels}) < len(levels):
-        raise ValidationError.at("groupBy.1.field", "is the field of the first level")
+        raise ValidationError.at("groupBy.1.field", "is already the field of the first level")
     return tuple(levels)
 
 
@@ -231,7 +231,7 @@ def _level(group: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) 
             f"{path}.field", f"cannot be grouped by: it is {an(field.kind)} field"
         )
     if form not in _DATES and group.granularity is not None:
-        raise ValidationError.at(f"{path}.granularity", "is for dates alone")
+        raise ValidationError.at(f"{path}.granularity", "is only for dates")
     descending = group.direction == "desc"
     if form in _DATES:
         granularity = group.granularity or "day"
