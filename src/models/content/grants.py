@@ -47,7 +47,7 @@ class GrantInput(Input):
 
 
 class ReplaceAccess(Input):
-    """Body of replace access: the whole of it, so that nobody keeps a grant by accident."""
+    """Body of replace access: the mode and all grants."""
 
     access_mode: Annotated[AccessMode, Field(strict=False)]
     grants: Annotated[list[GrantInput], Field(max_length=MAX_GRANTS)]

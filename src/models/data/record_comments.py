@@ -78,7 +78,7 @@ CommentText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
 class CreateRecordComment(Input):
-    """Body of create comment; `parentCommentId` makes it an answer to that comment."""
+    """Body of create comment; `parentCommentId` makes it a reply to that comment."""
 
     body: CommentText
     parent_comment_id: InputId | None = None
@@ -86,7 +86,7 @@ class CreateRecordComment(Input):
 
 
 class UpdateRecordComment(Input):
-    """Body of update comment; `resolved` closes or opens again the thread a comment begins."""
+    """Body of update comment; `resolved` resolves or reopens the thread of a first comment."""
 
     body: CommentText | None = None
     mentions: Annotated[list[InputId], Field(max_length=MAX_MENTIONS)] | None = None
@@ -94,7 +94,7 @@ class UpdateRecordComment(Input):
 
 
 class RecordCommentDetail(Shape):
-    """A comment; a deleted one that has answers is shown without its words."""
+    """A comment; a deleted one that has replies is shown without its text."""
 
     id: Id
     record_id: Id

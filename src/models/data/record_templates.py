@@ -110,7 +110,7 @@ Description = Annotated[str, Field(max_length=4_000)]
 class CreateRecordTemplate(Input):
     """Body of create record template; `data` and `relations` are as in a record.
 
-    At most one template of a database is the default: the one that was said to be it last.
+    At most one template of a database is the default: the one that was set last.
     """
 
     label: Label

@@ -31,8 +31,8 @@ async def upload_file(
 ) -> Data[StoredFile]:
     """Store a file.
 
-    Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part,
-    named `file`, of a form. A guest needs edit access to some item, which the file is then for.
+    Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part, named
+    `file`, of a form. A guest needs edit access to some item.
     """
     return Data(
         await commands.record_upload(
@@ -55,7 +55,7 @@ async def list_files(
     access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW),
 )
 async def get_file(request: ApiRequest) -> Data[StoredFile]:
-    """Read what is known of a file."""
+    """Get the metadata of a file."""
     workspace_id, file_id = request.ids["workspaceId"], request.ids["fileId"]
     return Data(
         await queries.stored_file(request.work, workspace_id, file_id, request.services.keys)
@@ -96,5 +96,5 @@ async def get_asset(request: ApiRequest) -> Response:
     statuses=[304],
 )
 async def head_asset(request: ApiRequest) -> Response:
-    """Ask what a download would answer."""
+    """Get the headers of a download."""
     return await get_asset(request)

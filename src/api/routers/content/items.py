@@ -55,7 +55,7 @@ async def list_items(
     errors=[ConflictError],
 )
 async def create_item(request: ApiRequest, body: CreateItem) -> Data[PlacedTarget]:
-    """Create an item and what stands behind it.
+    """Create an item and its target.
 
     Needs the write scope of the kind too: surfaces:write for pages, notes and dashboards,
     canvas:write, views:write for views and forms, databases:write, files:write,
@@ -92,7 +92,7 @@ async def update_item(
 async def delete_item(request: ApiRequest) -> Data[DeletedItem]:
     """Put an item and all below it into the trash, for 30 days.
 
-    Needs the write scope of every kind that goes.
+    Needs the write scope of every kind among them.
     """
     item_id = request.ids["itemId"]
     return Data(
@@ -109,14 +109,14 @@ async def move_item(request: ApiRequest, body: MoveItem) -> Data[ItemDetail]:
 
 @router.post(f"{ITEM}/archive", access=WRITE)
 async def archive_item(request: ApiRequest) -> Data[ItemDetail]:
-    """Archive an item: it leaves the everyday lists and stays as it is."""
+    """Archive an item: it is hidden from the usual lists and otherwise unchanged."""
     row = await tree.archive_item(request.work, request.actor, request.ids["itemId"], archived=True)
     return Data(queries.item_detail(row))
 
 
 @router.post(f"{ITEM}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
 async def restore_item(request: ApiRequest) -> Data[ItemDetail]:
-    """Bring an item back from the trash with all that went there with it.
+    """Restore an item from the trash with everything deleted along with it.
 
     One that is not in the trash is un-archived.
     """
@@ -131,10 +131,10 @@ async def restore_item(request: ApiRequest) -> Data[ItemDetail]:
     errors=[ConflictError, InProgressError, UnsupportedError],
 )
 async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
-    """Copy an item, with what stands behind it and the items below it, beside the original.
+    """Copy an item, with its target and the items below it, beside the original.
 
     Needs the write scope of every kind that is copied. Actions, data sources and automations are
-    copied disabled, forms closed to the public; access comes along. A database is copied with its
+    copied disabled, forms closed to the public; access is copied too. A database is copied with its
     records, as Duplicate database does it and with the scopes that needs: the call waits for the
     copy, up to ten minutes. At most 500 items, and no database below another item: each is
     duplicated by itself.

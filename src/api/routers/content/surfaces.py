@@ -71,9 +71,9 @@ async def replace_surface(
 ) -> Data[SurfaceDetail]:
     """Replace the content of a surface.
 
-    Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and what is
-    not named is gone. With `If-Match: <version>` or `expectedVersion` a surface that was changed
-    since is left as it is.
+    Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and blocks
+    that are not named are deleted. With `If-Match: <version>` or `expectedVersion` a surface that
+    was changed since is left unchanged.
     """
     return Data(
         await commands.replace_surface(
@@ -155,7 +155,7 @@ async def list_surface_comments(
 
 @router.post(COMMENTS, access=COMMENTING, status_code=201)
 async def create_surface_comment(request: ApiRequest, body: CreateComment) -> Data[CommentDetail]:
-    """Comment on a surface or a block, or answer a thread."""
+    """Comment on a surface or a block, or reply to a thread."""
     return Data(
         await commands.create_comment(request.work, request.actor, request.ids["surfaceId"], body)
     )
@@ -163,7 +163,7 @@ async def create_surface_comment(request: ApiRequest, body: CreateComment) -> Da
 
 @router.patch(COMMENT, access=COMMENTING)
 async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Data[CommentDetail]:
-    """Change one's own comment, or resolve a thread and open it again."""
+    """Change one's own comment, or resolve or reopen a thread."""
     surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(
         await commands.update_comment(request.work, request.actor, surface_id, comment_id, body)
@@ -172,7 +172,7 @@ async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Da
 
 @router.delete(COMMENT, access=COMMENTING)
 async def delete_surface_comment(request: ApiRequest) -> Data[Deleted]:
-    """Delete one's own comment, or as a manager anybody's; the first takes its thread with it."""
+    """Delete one's own comment, or any as a manager; the first one with its whole thread."""
     surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(
         await commands.delete_comment(
@@ -191,7 +191,7 @@ async def delete_surface_comment(request: ApiRequest) -> Data[Deleted]:
     ),
 )
 async def open_content_surface(request: ApiRequest) -> Data[SurfaceDetail]:
-    """Get the content of a record, made if it has none.
+    """Get the content of a record, created if it has none.
 
     `contentSurfaceId` of the record names it from then on.
     """

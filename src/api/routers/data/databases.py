@@ -53,12 +53,12 @@ copies_router = Router(tags=["databases"])
     errors=[ConflictError, InProgressError],
 )
 async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
-    """Duplicate a database beside it, with its records where asked for.
+    """Duplicate a database beside it, optionally with its records.
 
-    With `includeRecords` the scopes records:read and records:write are needed as well.
-    Where the caller may create nothing beside it, the copy is put at the top of the workspace. A
-    relation into a database that the caller does not edit is left out, with what follows from it.
-    The copy is seen when it is whole, which the call waits for, up to ten minutes. The same call
+    With `includeRecords` the scopes records:read and records:write are needed as well. Where the
+    caller may not create items beside it, the copy is put at the top of the workspace. A relation
+    into a database that the caller does not edit is left out, with the fields that depend on it.
+    The copy appears when it is complete, which the call waits for, up to ten minutes. The same call
     made again before it was answered gives the same copy; past ten minutes the answer is
     in_progress.
     """
@@ -136,8 +136,8 @@ WRITE = Access(
 async def create_database(request: ApiRequest, body: CreateDatabase) -> Data[DatabaseDetail]:
     """Create a database with its fields.
 
-    A field with the key `title` is put first unless one is described. A relation gets its other
-    side in the database it points into, which takes edit access to that one.
+    A field with the key `title` is put first unless one is described. A relation gets its inverse
+    field in the related database, which needs edit access there.
     """
     return Data(await commands.create_database(request.work, request.actor, body))
 
@@ -168,7 +168,7 @@ async def update_database(
     """Update a database.
 
     What the body names is replaced; of `recordLayout`, key by key. With the header
-    `If-Match: <updatedAt>` a database that was changed since is left as it is.
+    `If-Match: <updatedAt>` a database that was changed since is left unchanged.
     """
     database_id = request.ids["databaseId"]
     return Data(
@@ -208,7 +208,7 @@ WRITE_FIELD = Access(
 async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShape]:
     """Create a field.
 
-    A relation gets its other side in the database it points into, labelled by the setting
+    A relation gets its inverse field in the related database, labelled by the setting
     `inverseLabel` or as this database.
     """
     database_id = request.ids["databaseId"]
@@ -221,10 +221,10 @@ async def update_field(
 ) -> Data[FieldShape]:
     """Update a field.
 
-    Options and settings are replaced as a whole: an option named by its id or key stays itself,
-    one that is left out is taken out of the records. Its key never changes, for records, views and
-    formulas name the field by it; its kind is changed by converting it. With the header
-    `If-Match: <updatedAt>` a field that was changed since is left as it is.
+    Options and settings are replaced as a whole: an option named by its id or key is kept, one that
+    is left out is removed from the records. Its key never changes, since records, views and
+    formulas use it; its kind is changed by converting it. With the header `If-Match: <updatedAt>` a
+    field that was changed since is left unchanged.
     """
     place = (request.ids["databaseId"], request.ids["fieldId"])
     return Data(
@@ -234,9 +234,9 @@ async def update_field(
 
 @fields_router.delete(FIELD, access=WRITE_FIELD, errors=[ConflictError])
 async def delete_field(request: ApiRequest, if_match: IfUnchanged = None) -> Data[FieldShape]:
-    """Delete a field, with its values and the other side of a relation.
+    """Delete a field, with its values and the inverse of a relation.
 
-    It is refused while formulas, rollups or lookups follow from the field.
+    It is refused while formulas, rollups or lookups depend on the field.
     """
     place = (request.ids["databaseId"], request.ids["fieldId"])
     return Data(
@@ -257,7 +257,7 @@ async def convert_field(
     """Convert a field to another kind, or preview what that would lose.
 
     All values change at once when the conversion is done; until then, and when it fails, the field
-    is as it was. A conversion that takes longer than 25 seconds answers `in_progress`: repeat the
+    is unchanged. A conversion that takes longer than 25 seconds answers `in_progress`: repeat the
     request with the same Idempotency-Key for its outcome.
     """
     place = (request.work, request.actor, request.ids["databaseId"], request.ids["fieldId"])
@@ -288,7 +288,7 @@ WRITE_VIEWS = Access(
 async def create_view(request: ApiRequest, body: CreateView) -> Data[ViewShape]:
     """Create a view.
 
-    A personal one is seen by its owner only. `manifest` is checked against the fields of the
+    A personal one is visible to its owner only. `manifest` is checked against the fields of the
     database and what the kind needs; keys it does not know are kept.
     """
     database_id = request.ids["databaseId"]
@@ -319,7 +319,7 @@ async def update_view(
     """Update a view.
 
     A manifest replaces the one before. With the header `If-Match: <updatedAt>` a view that was
-    changed since is left as it is.
+    changed since is left unchanged.
     """
     database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(
@@ -331,6 +331,6 @@ async def update_view(
 
 @views_router.delete(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
 async def delete_view(request: ApiRequest) -> Data[Deleted]:
-    """Delete a view; a database keeps at least one shared view."""
+    """Delete a view; a database needs at least one shared view."""
     database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(await view_commands.delete_view(request.work, request.actor, database_id, view_id))

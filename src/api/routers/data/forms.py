@@ -38,8 +38,9 @@ ANYBODY = Access(credential="none")
 async def create_form(request: ApiRequest, body: CreateFormBody) -> Data[FormDetail]:
     """Create a form and its item.
 
-    It also needs edit access to the database its answers go to. Without `fields` it asks for every
-    field a form can ask for. `POST /v1/items` with the kind `form` does the same.
+    It also needs edit access to the database its responses are saved to. Without `fields` it
+    includes all fields that a form can ask for. `POST /v1/items` with the kind `form` does the
+    same.
     """
     return Data(await commands.create_form_item(request.work, request.actor, body))
 
@@ -56,8 +57,8 @@ async def update_form(
 ) -> Data[FormDetail]:
     """Change a form, or make it public.
 
-    It also needs edit access to the database its answers go to. With the header
-    `If-Match: <version>` a form that was changed since is left as it is.
+    It also needs edit access to the database its responses are saved to. With the header
+    `If-Match: <version>` a form that was changed since is left unchanged.
     """
     return Data(
         await commands.update_form(
@@ -68,7 +69,7 @@ async def update_form(
 
 @router.get(PUBLIC_FORM, access=ANYBODY)
 async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
-    """Get what a public form asks; `accepting` says whether it takes answers now."""
+    """Get the questions of a public form; `accepting` says whether it accepts responses now."""
     return Data(await queries.public_form(request.work, parse_id(request.path_params["itemId"])))
 
 
@@ -79,7 +80,7 @@ async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
     errors=[TooOftenError],
 )
 async def submit_form(request: ApiRequest, body: SubmitForm) -> Data[SubmittedForm]:
-    """Submit an answer to a public form.
+    """Submit a response to a public form.
 
     Submissions that are sent again with the same `Idempotency-Key` make one record and get the same
     answer for 24 hours. They are limited by form and by address.

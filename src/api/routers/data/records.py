@@ -79,8 +79,7 @@ async def create_record_template(
 ) -> Data[RecordTemplateShape]:
     """Create a record template.
 
-    Its content is written on the surface `contentSurfaceId`. A new default takes the place of
-    the one before.
+    Its content is written on the surface `contentSurfaceId`. A new default replaces the one before.
     """
     database_id = request.ids["databaseId"]
     return Data(
@@ -137,8 +136,8 @@ async def create_record(request: ApiRequest, body: CreateRecord) -> Data[RecordD
 async def write_records(request: ApiRequest, body: RecordBatch) -> Data[BatchResult]:
     """Write up to 500 records: all operations happen, or none does.
 
-    Every operation that is wrong is named as `operations.<i>`. No record may be meant twice, and
-    all upserts of a batch name the same fields in `upsertBy`.
+    Every invalid operation is named as `operations.<i>`. No record may be named twice, and all
+    upserts of a batch name the same fields in `upsertBy`.
     """
     database_id = request.ids["databaseId"]
     return Data(await commands.write_batch(request.work, request.actor, database_id, body))
@@ -162,8 +161,8 @@ async def _too_slow(_work: UnitOfWork, _last: bool) -> None:
 async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryResult]:
     """Query records by filter, order and search, with groups and aggregates.
 
-    It only reads. `groups`, `groupsTruncated` and `aggregates` stand in the answer where the query
-    or its view asks for them.
+    It only reads. The answer has `groups`, `groupsTruncated` and `aggregates` where the query or
+    its view asks for them.
     """
     database_id = request.ids["databaseId"]
     keys = request.services.keys
@@ -185,8 +184,9 @@ async def update_record(
 ) -> Data[RecordDetail]:
     """Update a record.
 
-    `data` is merged per key and null clears. What is so already is not written: `updatedAt` stays.
-    With the header `If-Match: <updatedAt>` a record that was changed since is left as it is.
+    `data` is merged per key and null clears. Values that are equal are not written: `updatedAt`
+    stays. With the header `If-Match: <updatedAt>` a record that was changed since is left
+    unchanged.
     """
     record_id = request.ids["recordId"]
     return Data(
@@ -210,7 +210,7 @@ async def archive_record(request: ApiRequest, if_match: IfUnchanged = None) -> D
 
 @router.post(f"{RECORD}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
 async def restore_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
-    """Bring a record back from the archive, or within 30 days from the trash."""
+    """Restore a record from the archive, or within 30 days from the trash."""
     record_id = request.ids["recordId"]
     return Data(await commands.restore_record(request.work, request.actor, record_id, if_match))
 
@@ -255,7 +255,7 @@ async def list_record_comments(
 async def create_record_comment(
     request: ApiRequest, body: CreateRecordComment
 ) -> Data[RecordCommentDetail]:
-    """Comment on a record, or answer a comment."""
+    """Comment on a record, or reply to a comment."""
     return Data(
         await record_comments.create_comment(
             request.work, request.actor, request.ids["recordId"], body
@@ -267,7 +267,7 @@ async def create_record_comment(
 async def update_record_comment(
     request: ApiRequest, body: UpdateRecordComment
 ) -> Data[RecordCommentDetail]:
-    """Change one's own comment, or as a manager anybody's; resolve a thread and open it again."""
+    """Change one's own comment, or any as a manager; resolve or reopen a thread."""
     place = request.ids["recordId"], request.ids["commentId"]
     return Data(
         await record_comments.update_comment(
@@ -278,7 +278,7 @@ async def update_record_comment(
 
 @comments_router.delete(COMMENT, access=COMMENTING)
 async def delete_record_comment(request: ApiRequest) -> Data[RecordCommentDetail]:
-    """Delete one's own comment, or as a manager anybody's; answers to it stay."""
+    """Delete one's own comment, or any as a manager; replies to it stay."""
     place = request.ids["recordId"], request.ids["commentId"]
     return Data(
         await record_comments.delete_comment(request.work, request.actor, request.placement, place)
@@ -304,9 +304,9 @@ _EXPORTING = Access(scopes=[Scope.RECORDS_READ])
 async def export_records(request: ApiRequest, body: CreateExport) -> Data[ExportDetail]:
     """Export records as a CSV or XLSX file.
 
-    What takes long is answered as it stands; `GET …/exports/{exportId}` shows how it goes on. CSV
-    is RFC 4180 in UTF-8 with a byte order mark, and text whose first visible character is a sign
-    that begins a formula is led by an apostrophe, which an import keeps.
+    A long export is answered while it runs; `GET …/exports/{exportId}` shows its progress. CSV is
+    RFC 4180 in UTF-8 with a byte order mark, and text whose first visible character is a sign that
+    begins a formula is led by an apostrophe, which an import keeps.
     """
     actor, export_id, keys = request.actor, request.new_id, request.services.keys
     await accept_export(request.work, actor, request.ids["databaseId"], export_id, body)
@@ -328,13 +328,13 @@ async def list_exports(
 
 @exports_router.get(_EXPORT, access=_EXPORTING)
 async def get_export(request: ApiRequest) -> Data[ExportDetail]:
-    """Get an export: the caller's own, or anybody's for owners and administrators."""
+    """Get an export: the caller's own, or any for owners and administrators."""
     return await _shown(request)
 
 
 @exports_router.post(f"{_EXPORT}/cancel", access=_EXPORTING)
 async def cancel_export(request: ApiRequest) -> Data[ExportDetail]:
-    """Cancel an export; a finished one stays as it is.
+    """Cancel an export; a finished one is left unchanged.
 
     One that has begun is `cancelled` as soon as what it has written is removed.
     """

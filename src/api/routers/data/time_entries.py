@@ -36,11 +36,11 @@ WRITE = Access(
     ENTRIES, access=START, status_code=201, errors=[ConflictError, ConflictingMutationError]
 )
 async def start_time_entry(request: ApiRequest, body: StartTimeEntry) -> Data[TimeEntryState]:
-    """Start a timer, or write down time that is over.
+    """Start a timer, or enter past time.
 
     One entry of a user runs in a workspace: a new one completes it, unless `onActive` is `reject`.
-    A countdown or pomodoro ends by itself at `dueAt`. Time that is written down may not overlap
-    other time of the user. The same `clientMutationId` gives the same entry.
+    A countdown or pomodoro ends by itself at `dueAt`. Time that is entered may not overlap other
+    time of the user. The same `clientMutationId` gives the same entry.
     """
     return Data(await commands.start_entry(request.work, request.actor, request.new_id, body))
 
@@ -59,9 +59,9 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
     since: InputMoment | None = None,
     until: InputMoment | None = None,
 ) -> Data[TimeEntryList]:
-    """List time entries by their begin, newest first: one's own, and others' on what one sees.
+    """List time entries by their start, newest first: one's own, and others' on visible targets.
 
-    `since` and `until` bound when the entries began; the second is not included.
+    `since` and `until` bound when the entries started; the second is not included.
     """
     wanted = EntryFilter(
         user_id, target_kind, target_id, database_id, field_id, status, since, until
@@ -72,7 +72,7 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
 
 @router.get(f"{ENTRIES}/current", access=READ_ALL)
 async def get_current_time_entry(request: ApiRequest) -> Data[CurrentTimeEntry]:
-    """Get one's own entry that runs, else the one paused last; `entry` is absent without either."""
+    """Get one's own running entry, else the one paused last; `entry` is absent without either."""
     return Data(await queries.current_entry(request.work, request.actor))
 
 
@@ -120,8 +120,8 @@ async def update_time_entry(
     """Pause, resume, complete or discard a time entry, or correct it.
 
     The entries of others need the scope time_entries:manage. With the header
-    `If-Match: <updatedAt>`, or `expectedUpdatedAt`, an entry that was changed since is left as it
-    is. What has ended stays completed or discarded.
+    `If-Match: <updatedAt>`, or `expectedUpdatedAt`, an entry that was changed since is left
+    unchanged. An entry that has ended stays completed or discarded.
     """
     entry_id = request.ids["entryId"]
     return Data(await commands.update_entry(request.work, request.actor, entry_id, body, if_match))

@@ -31,7 +31,7 @@ from runtime.postgresql.statements import PreparedStatement
 
 
 class StoredFile(Shape):
-    """A file with the path that gives its bytes to whoever holds it."""
+    """A file with the path of its bytes, which works for anyone who has it."""
 
     file_id: Id
     name: str

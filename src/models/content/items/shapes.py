@@ -48,7 +48,7 @@ ParentFilter = Annotated[
 
 
 class UpdateItem(Input):
-    """Body of update item: what is left out stays; null clears icon and color.
+    """Body of update item: omitted keys stay; null clears icon and color.
 
     `metadata` is replaced as a whole. `accessMode` needs manage access.
     """

@@ -19,10 +19,10 @@ Words = Annotated[str, Field(min_length=1, max_length=10_000)]
 class BlockInput(Input):
     """A block with what is nested in it.
 
-    `kind` and `content` are those the kind of surface knows. `id` is one of this surface, or a new
-    one of the client's choice. `order` counts among siblings; without it a block follows the one
-    before. A canvas needs `x`, `y`, `w`, `h` in its own units, a dashboard in cells of a grid of
-    12 columns.
+    `kind` and `content` are those the kind of surface knows. `id` is that of a block of this
+    surface, or a new one that the client chooses. `order` counts among siblings; without it a block
+    follows the one before. A canvas needs `x`, `y`, `w`, `h` in its own units, a dashboard in cells
+    of a grid of 12 columns.
     """
 
     id: InputId | None = None
@@ -46,8 +46,8 @@ class SurfaceContent(Input):
 class ReplaceSurface(Input):
     """Body of replace surface: the whole content.
 
-    A block whose `id` is on the surface stays that block; those not named are gone. With
-    `expectedVersion` (or the header `If-Match`) a surface changed since is left as it is.
+    A block whose `id` is on the surface is kept; blocks that are not named are deleted. With
+    `expectedVersion` (or the header `If-Match`) a surface changed since is left unchanged.
     """
 
     settings: JsonObject = Field(default_factory=dict)
@@ -63,7 +63,7 @@ class AddBlocks(Input):
 
 
 class UpdateBlock(Input):
-    """Body of update block: what is given is replaced; `parentBlockId: null` moves to the top."""
+    """Body of update block: given keys are replaced; `parentBlockId: null` moves to the top."""
 
     kind: Annotated[str, Field(max_length=50)] | None = None
     content: JsonObject | None = None
@@ -76,7 +76,7 @@ class UpdateBlock(Input):
 
 
 class BlockBody(Shape):
-    """One block; `x`, `y`, `w`, `h` are absent where the kind of surface gives no place."""
+    """One block; `x`, `y`, `w`, `h` are absent where the kind of surface has no positions."""
 
     id: Id
     parent_block_id: Id | None
@@ -109,21 +109,21 @@ class BlockList(Shape):
 
 
 class ChangedBlock(Shape):
-    """A block after a change, and the version its surface has now."""
+    """A block after a change, and the new version of its surface."""
 
     block: BlockDetail
     version: int
 
 
 class AddedBlocks(Shape):
-    """The new blocks with what is nested in them, and the version their surface has now."""
+    """The new blocks with what is nested in them, and the new version of their surface."""
 
     blocks: list[BlockTree]
     version: int
 
 
 class DeletedBlock(Shape):
-    """A block that is gone with what was nested in it, and its surface's version now."""
+    """A deleted block with what was nested in it, and the new version of its surface."""
 
     id: Id
     version: int
@@ -145,7 +145,7 @@ class SurfaceDetail(Shape):
 
 
 class CreateComment(Input):
-    """Body of create comment: on the surface, on a block, or in answer to a thread."""
+    """Body of create comment: on the surface, on a block, or in reply to a thread."""
 
     body: Words
     block_id: InputId | None = None
@@ -153,7 +153,7 @@ class CreateComment(Input):
 
 
 class UpdateComment(Input):
-    """Body of update comment: its author changes `body`; `resolved` is of a whole thread."""
+    """Body of update comment: its author changes `body`; `resolved` applies to the whole thread."""
 
     body: Words | None = None
     resolved: bool | None = None

@@ -82,7 +82,7 @@ class TemplateView(Shape):
 
 
 class DatabaseTemplateShape(Shape):
-    """A database that is shipped ready to be filled."""
+    """A database template that the platform ships."""
 
     id: Id
     key: str

@@ -72,7 +72,7 @@ class CreateDatabase(Input):
 
 
 class ConvertField(Input):
-    """Body of convert field. `options` are all there are; without them texts become options.
+    """Body of convert field. `options` are all options; without them texts become options.
 
     With `preview` nothing changes. `expectedUpdatedAt` is the field's `updatedAt` last read.
     """
@@ -104,9 +104,9 @@ class ChangeRelationView(Input):
 
 
 class ChangeRecordLayout(Input):
-    """Parts of a layout: the ones a body names are replaced, the rest stays.
+    """Parts of a layout: the ones a body names are replaced, all others stay.
 
-    `version` is the one last read: a layout that was changed since is left as it is.
+    `version` is the one last read: a layout that was changed since is left unchanged.
     """
 
     version: int | None = None
@@ -141,7 +141,7 @@ class UpdateDatabase(Input):
 
 
 class ConversionSample(Shape):
-    """One record's value before and after; null where nothing of it remains."""
+    """One record's value before and after; null where it is lost."""
 
     record_id: Id
     from_: Annotated[Any, Field(alias="from")]
@@ -163,7 +163,7 @@ class ConversionPreview(Shape):
 
 
 class ConvertedField(Shape):
-    """A field of another kind, with what became of its values."""
+    """The converted field, and the outcome for its values."""
 
     field: FieldShape
     converted: int

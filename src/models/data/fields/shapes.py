@@ -23,7 +23,7 @@ MAX_OPTION_NAME = 100
 
 
 class CreateOption(Input):
-    """One choice; its key is derived from the name unless given."""
+    """One option; its key is derived from the name unless given."""
 
     name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
     key: Key | None = None
@@ -44,7 +44,7 @@ class CreateField(Input):
 
 
 class ChangeOption(Input):
-    """One choice of a changed list: by the id or key it has, or a new one by its name alone."""
+    """One option of a changed list: an existing one by id or key, or a new one by name."""
 
     id: Annotated[str, Field(max_length=36)] | None = None
     name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
@@ -56,8 +56,8 @@ class ChangeOption(Input):
 class UpdateField(Input):
     """Body of update field: what it names is replaced as a whole; a null default clears it.
 
-    A key is for ever: records, views, formulas and automations name the field by it. A kind is
-    changed by converting the field.
+    A key never changes: records, views, formulas and automations use it. A kind is changed by
+    converting the field.
     """
 
     label: Label | None = None

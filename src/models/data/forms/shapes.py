@@ -33,7 +33,7 @@ Questions = Annotated[list[FormField], Field(max_length=MAX_QUESTIONS)]
 
 
 class CreateForm(Input):
-    """The content of a new form; without `fields` it asks for every field a form can ask for.
+    """The content of a new form; without `fields` it includes all fields that a form can ask for.
 
     Without `title` the item's is shown.
     """
@@ -58,7 +58,7 @@ class CreateFormBody(CreateForm):
 
 
 class UpdateForm(Input):
-    """Body of update form: what is given is replaced; null clears what may be absent."""
+    """Body of update form: given keys are replaced; null clears optional ones."""
 
     title: Label | None = None
     description: Text | None = None
@@ -80,9 +80,9 @@ class FormFieldShape(Shape):
 
 
 class FormDetail(Shape):
-    """A form as its makers see it; `public` lets anybody answer who knows the item's id.
+    """A form as its editors see it; `public` lets anyone respond who knows the item's id.
 
-    `surfaceId` is what its makers write for each other; the public does not see it.
+    `surfaceId` holds notes of its editors; the public does not see it.
     """
 
     id: Id
@@ -124,7 +124,7 @@ class PublicField(Shape):
 
 
 class PublicForm(Shape):
-    """A form as the public sees it; `accepting` says whether an answer would be taken now."""
+    """A form as the public sees it; `accepting` says whether it accepts responses now."""
 
     title: str
     description: str | None

@@ -79,8 +79,8 @@ class ChangeRow(Protocol):
 class RecordChangeShape(Shape):
     """One change: `before` and `after` hold the values of the keys it changed.
 
-    A key missing on one side had no value there; the values of `omittedKeys` were too long to
-    keep. `runId` is the automation run that wrote, if one did.
+    A key missing on one side had no value there; the values of `omittedKeys` were too long to keep.
+    `runId` is the automation run that made the change, if any.
     """
 
     id: Id

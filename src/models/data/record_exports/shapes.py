@@ -18,7 +18,7 @@ class ExportFormat(StrEnum):
 
 
 class CreateExport(Input):
-    """Body of export: what a query says of records, without its pages.
+    """Body of export: a record query without its pages.
 
     Moments are written in `timezone` (IANA; UTC unless given).
     """
@@ -34,7 +34,7 @@ class CreateExport(Input):
 
 
 class ExportDetail(Shape):
-    """An export; `recordCount` grows while it runs, `file` is there when it has succeeded.
+    """An export; `recordCount` grows while it runs, `file` is set when it has succeeded.
 
     Both are kept for 30 days; a file that was placed in the tree stays there.
     """

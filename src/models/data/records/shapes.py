@@ -56,27 +56,27 @@ class UpdateRecord(Input):
 
 
 class _OfRecord(Input):
-    """With `expectedUpdatedAt`, nothing is done when the record was changed since."""
+    """With `expectedUpdatedAt`, the batch is refused when the record was changed since."""
 
     record_id: InputId
     expected_updated_at: MomentText | None = None
 
 
 class CreateOperation(CreateRecord):
-    """A new record."""
+    """Create a record."""
 
     op: Literal["create"]
 
 
 class UpsertOperation(CreateRecord):
-    """The record whose fields of the keys `upsertBy` have these values is changed, or created."""
+    """Update the record whose `upsertBy` fields have these values, or create it."""
 
     op: Literal["upsert"]
     upsert_by: Annotated[list[str], Field(min_length=1)]
 
 
 class UpdateOperation(_OfRecord):
-    """A change of a record: `data` is merged per key, null clears."""
+    """Update a record: `data` is merged per key, null clears."""
 
     op: Literal["update"]
     title: str | None = None
@@ -85,19 +85,19 @@ class UpdateOperation(_OfRecord):
 
 
 class DeleteOperation(_OfRecord):
-    """A record is put into the trash."""
+    """Put a record into the trash."""
 
     op: Literal["delete"]
 
 
 class ArchiveOperation(_OfRecord):
-    """A record is archived."""
+    """Archive a record."""
 
     op: Literal["archive"]
 
 
 class RestoreOperation(_OfRecord):
-    """A record is archived no longer."""
+    """Unarchive a record."""
 
     op: Literal["restore"]
 
@@ -117,7 +117,7 @@ BatchOperation = TypeAliasType(
 
 
 class RecordBatch(Input):
-    """Body of a batch: everything happens, or nothing does."""
+    """Body of a batch: all operations are applied, or none."""
 
     operations: Annotated[list[BatchOperation], Field(min_length=1, max_length=MAX_OPERATIONS)]
 
@@ -125,7 +125,7 @@ class RecordBatch(Input):
 class Sort(Input):
     """One key of an order; text is compared by its first characters.
 
-    Records that are alike in all sorts follow by their ids, in the direction of the last sort.
+    Records that are equal in all sorts are ordered by id, in the direction of the last sort.
     """
 
     field: str
@@ -154,7 +154,7 @@ GroupLevels = TypeAliasType(
 
 
 class Aggregation(Input):
-    """One figure over all matching records; `as` names it in the answer, `<op>_<field>` unless
+    """One aggregate of all matching records; `as` names it in the answer, `<op>_<field>` unless
     given. Only `count` needs no field.
     """
 
@@ -169,9 +169,9 @@ class RecordQuery(Input):
     `filter` is a tree of `{and: […]}`, `{or: […]}`, `{not: …}` and leaves
     `{field, op, value, timezone?}`. `fields` keeps only those keys in the records. `limit` above
     the maximum is lowered to it. `timezone` (IANA) is where days begin unless a leaf says so.
-    `groupBy` is one level of groups or a list of two. `aggregates` are of all matching records,
-    and of each group. The filter of the view `viewId` holds too; what else it says serves where
-    the query is silent.
+    `groupBy` is one level of groups or a list of two. `aggregates` are of all matching records, and
+    of each group. The filter of the view `viewId` holds too; its other settings apply where the
+    query has none.
     """
 
     filter: Annotated[JsonObject, documented_as("Filter")] | None = None
@@ -191,7 +191,7 @@ class RecordQuery(Input):
 
 
 class RelatedRecord(Shape):
-    """A record that a relation points at."""
+    """A related record."""
 
     id: Id
     title: str
@@ -237,7 +237,7 @@ class RecordList(Shape):
 
 
 class RecordGroup(Shape):
-    """Records that are alike in the grouped field: `value` as records show it, `key` as text.
+    """Records with the same value in the grouped field: `value` as records show it, `key` as text.
 
     A group of dates has the first day of its period as value. Records whose field is empty are in
     the group with the value null and the key "". `groups` are the groups of the second level.
@@ -251,9 +251,9 @@ class RecordGroup(Shape):
 
 
 class QueryResult(Shape):
-    """One page of records; groups and aggregates are of all records, and only where asked for.
+    """One page of records; groups and aggregates are of all records, if asked for.
 
-    `groupsTruncated` says that there are more groups than are shown.
+    `groupsTruncated` says that not all groups are shown.
     """
 
     records: list[RecordDetail]
@@ -266,8 +266,7 @@ class QueryResult(Shape):
 class BatchResult(Shape):
     """The records in the order of the operations, a deleted one as it was.
 
-    `updated` counts every other operation on a record that was there, also one that asked for
-    nothing new.
+    `updated` counts every other operation on an existing record, also one without a change.
     """
 
     records: list[RecordDetail]

@@ -12,7 +12,7 @@ from runtime.errors import ConflictError, ValidationError
 
 
 class TargetKind(StrEnum):
-    """The kind of thing that time is spent on."""
+    """The kind of target of a time entry."""
 
     DATABASE_RECORD = "database_record"
     ITEM = "item"
@@ -43,7 +43,7 @@ class EntryStatus(StrEnum):
 
 
 class EntrySound(StrEnum):
-    """The sound that rings when a timer is done; the client plays it."""
+    """The sound at the end of a timer; the client plays it."""
 
     NONE = "none"
     CHIME = "chime"
@@ -54,7 +54,7 @@ class EntrySound(StrEnum):
 
 
 class CompletedBy(StrEnum):
-    """The person or the mechanism that ended an entry."""
+    """The person or mechanism that ended an entry."""
 
     USER = "user"
     TIMER = "timer"
@@ -75,7 +75,7 @@ class EntryAction(StrEnum):
 
 
 class OnActive(StrEnum):
-    """The fate of the entry that runs when another one is to run."""
+    """The outcome for the running entry when another one starts."""
 
     REPLACE = "replace"
     REJECT = "reject"

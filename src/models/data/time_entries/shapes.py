@@ -31,10 +31,10 @@ MutationId = Annotated[str, Field(min_length=1, max_length=255)]
 class StartTimeEntry(Input):
     """Body of start time entry.
 
-    With `startedAt` and `endedAt` the entry is written down as completed; without, it runs from
-    now, or from `startedAt` on. `targetId` may be left out for the workspace. A countdown says how
-    long it lasts in `targetDurationMs`; a pomodoro lasts 25 minutes unless it does. `onActive` says
-    what becomes of the caller's running entry: it is completed, or the call is refused.
+    With `startedAt` and `endedAt` the entry is completed; without, it runs from now, or from
+    `startedAt` on. `targetId` is optional for the workspace. A countdown lasts `targetDurationMs`,
+    as does a pomodoro, by default 25 minutes. `onActive` decides on the caller's running entry: it
+    is completed, or the call is refused.
     """
 
     model_config = example(
@@ -58,8 +58,8 @@ class StartTimeEntry(Input):
 class UpdateTimeEntry(Input):
     """Body of update time entry; `action` moves its clock, null clears a summary or a goal.
 
-    `endedAt` goes with the action `complete`, or corrects an entry that is completed. `onActive` is
-    for `resume`, as it is for a start. A repeated `clientMutationId` changes nothing.
+    `endedAt` is for the action `complete`, or corrects a completed entry. `onActive` applies to
+    `resume` as to a start. A repeated `clientMutationId` changes nothing.
     """
 
     action: Annotated[EntryAction, Field(strict=False)] | None = None
@@ -77,7 +77,7 @@ class UpdateTimeEntry(Input):
 class TimeEntryDetail(Shape):
     """Time that a user spends on something; durations are in milliseconds.
 
-    `targetTitleSnapshot` and `fieldLabelSnapshot` are as they were when the entry was made.
+    `targetTitleSnapshot` and `fieldLabelSnapshot` are as they were when the entry was created.
     """
 
     id: Id
@@ -119,7 +119,7 @@ class TimeEntryState(Shape):
 
 
 class CurrentTimeEntry(Shape):
-    """The caller's entry that runs, else the one they paused last; absent without either."""
+    """The caller's running entry, else the one they paused last; absent without either."""
 
     entry: TimeEntryDetail | None
     server_time: Moment
@@ -145,7 +145,7 @@ class SummaryRow(Shape):
     """The time of one group: a day, a user, a target or a field, named by the parts that are there.
 
     `durationMs` is that of completed entries, `openMs` what running and paused ones have taken so
-    far. An entry that lasts over midnight counts on each day for what it took of it.
+    far. An entry that lasts past midnight counts on each day with its share.
     """
 
     day: str | None
@@ -162,7 +162,7 @@ class SummaryRow(Shape):
 
 
 class TimeEntrySummary(Shape):
-    """Time by group, from the first day to the last, as days are in `timezone`.
+    """Time by group, from the first day to the last in `timezone`.
 
     `totalDurationMs` and `totalOpenMs` are of all groups, on this page and others.
     """

@@ -33,7 +33,7 @@ class Chart(Input):
 
 
 class FormQuestion(Input):
-    """One field a form asks for; `visibleIf` is a filter over what was answered so far."""
+    """One field a form asks for; `visibleIf` is a filter over earlier answers."""
 
     key: FieldKey
     required: bool = False
@@ -53,8 +53,8 @@ class FormLayout(Input):
 class Manifest(Input):
     """The content of a view and its display.
 
-    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. What is named
-    here is checked; further keys are kept for the clients that know them.
+    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. Declared keys
+    are checked; others are kept for clients that use them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -93,7 +93,7 @@ class CreateView(Input):
 
 
 class UpdateView(Input):
-    """Body of update view: what is given replaces what was there, the manifest as a whole."""
+    """Body of update view: given keys are replaced, the manifest as a whole."""
 
     label: Label | None = None
     kind: Annotated[ViewKind, Field(strict=False)] | None = None

@@ -62,7 +62,7 @@ Day = Annotated[str, Field(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]
 
 
 class Mention(Input):
-    """The thing a span stands for: a member, an item, a record or a day; exactly one of them."""
+    """The thing that a span mentions: a member, an item, a record or a day; exactly one of them."""
 
     user_id: InputId | None = None
     item_id: InputId | None = None
@@ -78,7 +78,7 @@ class Mention(Input):
 
 
 class Span(Input):
-    """A piece of text that looks and links alike from end to end."""
+    """A piece of text with one style and one link."""
 
     text: Annotated[str, Field(max_length=10_000)]
     marks: Annotated[list[Mark], Field(max_length=5)] | None = None
@@ -101,11 +101,11 @@ FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 
 
 class Nothing(Input):
-    """A block that is only there."""
+    """A block without content."""
 
 
 class Words(Input):
-    """Running text."""
+    """Formatted text."""
 
     text: RichText = Field(default_factory=list)
     color: Color | None = None
@@ -132,7 +132,7 @@ class Equation(Input):
 
 
 class Media(Input):
-    """An image, a video, a sound or any file: one we keep, or one of the web."""
+    """An image, a video, a sound or any file: an uploaded one, or one of the web."""
 
     file_id: InputId | None = None
     url: WebUrl | None = None
@@ -175,7 +175,7 @@ class Table(Input):
 
 
 class DatabaseView(Input):
-    """A database in the middle of a page, as one of its views shows it."""
+    """A database inside a page, as one of its views shows it."""
 
     database_id: InputId
     view_id: InputId | None = None
@@ -209,7 +209,7 @@ class Frame(Input):
 
 
 class End(Input):
-    """The end of a connector: a block of the canvas, or a point of it."""
+    """The end of a connector: a block or a point of the canvas."""
 
     block_id: InputId | None = None
     x: Coordinate | None = None
@@ -241,7 +241,7 @@ class Drawing(Input):
 
 
 class Aggregate(Input):
-    """A figure of many records (interface.md#record-queries); `count` alone needs no field."""
+    """An aggregate of records (interface.md#record-queries); only `count` needs no field."""
 
     op: Literal[
         "count", "count_empty", "count_filled", "count_unique", "percent_empty", "percent_filled",
@@ -263,7 +263,7 @@ class ViewWidget(Input):
 
 
 class Chart(Input):
-    """A drawing of a database's records; `filter` is that of a query."""
+    """A chart of a database's records; `filter` is that of a query."""
 
     database_id: InputId
     type: Literal["bar", "line", "pie"]
@@ -274,7 +274,7 @@ class Chart(Input):
 
 
 class Number(Input):
-    """One figure of a database's records."""
+    """One aggregate of a database's records."""
 
     database_id: InputId
     aggregate: Aggregate
@@ -283,7 +283,7 @@ class Number(Input):
 
 
 class Shortcut(Input):
-    """A way to an item, or to a page of the web."""
+    """A link to an item, or to a page of the web."""
 
     item_id: InputId | None = None
     url: WebUrl | None = None
@@ -298,7 +298,7 @@ class Shortcut(Input):
 
 
 class Listing(Input):
-    """A list that the platform makes by itself: the reader's timers, the automations they see, …"""
+    """A list that the platform fills: the reader's timers, the automations they see, …"""
 
     title: Title | None = None
     limit: Annotated[int, Field(ge=1, le=50)] = 10

@@ -151,7 +151,7 @@ class NumberSettings(PlainSettings):
 
 
 class OptionSettings(PlainSettings):
-    """With `allowCreate`, writing a value that is no option yet makes one."""
+    """With `allowCreate`, writing an unknown value creates an option."""
 
     model_config = example({"allowCreate": True})
 
@@ -202,11 +202,11 @@ class FileSettings(PlainSettings):
 
 
 class RelationSettings(PlainSettings):
-    """The database that the records are of, and the number there may be.
+    """The related database, and how many records a value may have.
 
-    The other database gets a field that shows the relation from its side, named `inverseLabel`; a
-    `symmetric` relation into its own database is its own inverse. With `onDelete` `restrict`, a
-    record that others point at cannot be deleted.
+    The other database gets the inverse field, named `inverseLabel`; a `symmetric` relation into its
+    own database is its own inverse. With `onDelete` `restrict`, a record that others link to cannot
+    be deleted.
     """
 
     model_config = example({"databaseId": EXAMPLE_ID, "inverseLabel": "Orders"})
@@ -232,7 +232,7 @@ class LookupSettings(PlainSettings):
 
 
 class RollupSettings(LookupSettings):
-    """One figure over a field of the related records."""
+    """An aggregate of a field of the related records."""
 
     model_config = example(
         {"relationFieldKey": "orders", "targetFieldKey": "price", "aggregate": "sum"}
@@ -259,7 +259,7 @@ class ButtonBinding(BaseModel):
 
 
 class ButtonSettings(PlainSettings):
-    """The action a button runs, and what it is given.
+    """The action that a button runs, and its input.
 
     `bindings` is a map from input name to `{type, value}`: a `literal`, the value of a `field` by
     its key, `id`, `title` or `databaseId` of the `record`, the `user` who presses, or an
@@ -285,7 +285,7 @@ class ButtonSettings(PlainSettings):
 
 
 class TimerSettings(PlainSettings):
-    """The rules for keeping time on a record."""
+    """The settings of time tracking on a record."""
 
     model_config = example({"roundToMinutes": 15})
 

@@ -27,8 +27,8 @@ NEEDED: dict[ViewKind, tuple[str, ...]] = {
 class Placement(StrEnum):
     """The place where a view is shown.
 
-    `relation` is the list of linked records that a relation field shows; `item` is a view that
-    stands in the tree of items by itself.
+    `relation` is the list of linked records that a relation field shows; `item` is a view with an
+    item of its own.
     """
 
     DATABASE = "database"
@@ -38,7 +38,7 @@ class Placement(StrEnum):
 
 
 class ViewScope(StrEnum):
-    """`shared` views are for everybody who sees the database, `personal` ones for their owner."""
+    """`shared` views are for everyone who sees the database, `personal` ones for their owner."""
 
     SHARED = "shared"
     PERSONAL = "personal"
