@@ -11,6 +11,8 @@ from runtime.clock import wire_timestamp
 _MINUTE, _HOUR = 60, 3600
 _MOST_SHOWN = 200
 """Characters of a value in a list of changes."""
+_WORDS = {"datetime": "date and time", "json": "JSON", "multi_select": "multi-select", "url": "URL"}
+"""Names of states and kinds that read otherwise than they are spelled."""
 
 
 def moment(value: datetime) -> str:
@@ -45,7 +47,7 @@ def duration(seconds: float) -> str:
 
 def plain(name: str) -> str:
     """The name of a state or a kind as a word: `timed_out` → `timed out`."""
-    return str(name).replace("_", " ")
+    return _WORDS.get(str(name), str(name).replace("_", " "))
 
 
 def queried(path: str, **query: object) -> str:

@@ -35,7 +35,7 @@ function shown(moment) {
   return near((moment - now) / 1000) ?? placed(moment, now);
 }
 
-function tell(time) {
+function showTime(time) {
   const moment = new Date(time.dateTime);
   if (Number.isNaN(moment.getTime())) return;
   const text = time.dataset.style === "clock" ? placed(moment, new Date()) : shown(moment);
@@ -44,7 +44,7 @@ function tell(time) {
   if (time.title !== title) time.title = title;
 }
 
-const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
+const showTimes = () => document.querySelectorAll("time[datetime]").forEach(showTime);
 
 /** A button beside each command that copies it. */
 function copyable(code) {
@@ -70,13 +70,13 @@ async function copyText(button) {
 }
 
 function enhance() {
-  tellAll();
+  showTimes();
   document.querySelectorAll("[data-copy]").forEach(copyable);
 }
 
 // Before anything is painted, also what htmx has just brought in.
 new MutationObserver(enhance).observe(document.body, { childList: true, subtree: true, characterData: true });
-setInterval(tellAll, 20_000);
+setInterval(showTimes, 20_000);
 enhance();
 
 document.addEventListener("click", async (event) => {

@@ -1,8 +1,8 @@
-// A file may be dropped anywhere on the page; one that is too large is told before it is sent.
+// A file may be dropped anywhere on the page; one that is too large is refused before it is sent.
 
 const form = document.querySelector("[data-import]");
 
-function tell(problem) {
+function warn(problem) {
   const place = form.querySelector("[data-problem]");
   place.textContent = problem;
   place.hidden = !problem;
@@ -11,7 +11,7 @@ function tell(problem) {
 function check() {
   const file = form.elements.file.files[0];
   const isLarge = file && file.size > Number(form.dataset.most);
-  tell(isLarge ? `${file.name} is too large. Split it, or import it from a terminal.` : "");
+  warn(isLarge ? `${file.name} is too large. Split it, or import it from a terminal.` : "");
   return !isLarge;
 }
 

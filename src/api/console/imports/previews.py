@@ -13,7 +13,7 @@ from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, queried
+from api.console.words import curl, plain, queried
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
 from models.content.files.commands import register_private_file
@@ -317,7 +317,7 @@ def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
 _EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})
 
 NEW_KINDS = {
-    kind.value.replace("_", " "): kind
+    plain(kind): kind
     for kind in (
         FieldKind.TEXT,
         FieldKind.LONG_TEXT,

@@ -11,7 +11,7 @@ from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl, queried
+from api.console.words import curl, plain, queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content.items import READ
 from api.routers.workspace.share_links import CREATE, LINKS, REVOKE
@@ -61,7 +61,7 @@ async def get_items(
         trail=await _trail(request, parent),
         parent=parent,
         kind=kind,
-        kinds=[("", "All kinds"), *((one.value, one.value.replace("_", " ")) for one in ItemKind)],
+        kinds=[("", "All kinds"), *((one.value, plain(one)) for one in ItemKind)],
         cursor=cursor,
         page_of=page_of,
         shareable=SHAREABLE,

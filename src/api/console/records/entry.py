@@ -43,11 +43,9 @@ _HINTS: Mapping[FieldKind, str] = {
 }
 _NOUNS: Mapping[FieldKind, str] = {
     FieldKind.CURRENCY: "amount",
-    FieldKind.DATETIME: "date and time",
     FieldKind.JSON: "value",
     FieldKind.PERCENT: "percentage",
     FieldKind.PHONE: "phone number",
-    FieldKind.URL: "URL",
 }
 """What a value of a kind is called, where its name says it otherwise."""
 

@@ -109,7 +109,7 @@ async def update_database(
         changes["settings"] = _settings(body.settings)
     placed = _item_columns(body)
     if placed:
-        assert row.item_id is not None, "whoever may change a database sees its item"
+        assert row.item_id is not None, "who may change a database sees its item"
         await change_item(work, actor, row.item_id, placed)
     if changes or placed:
         await write_database(work, actor.workspace_id, database_id, **changes)

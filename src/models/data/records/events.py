@@ -133,7 +133,7 @@ def _was_there(plan: Planned) -> bool:
 
 def _as_it_was(schema: Schema, plan: Planned, past: RecordDetail) -> JsonObject:
     """The record before; its links are read after, but for the ones that the write changed."""
-    assert plan.history is not None, "what changes nothing is no change"
+    assert plan.history is not None, "a planned change has a history"
     snapshot = past.to_json()
     del snapshot["related"]
     old = plan.history.before or {}

@@ -68,7 +68,7 @@ TIME_ENTRIES = BundleKind(
         "client_mutation_id": "makes a repeated call one, in the source alone",
         "mutation_digest": "as client_mutation_id",
         "update_mutation_id": "as client_mutation_id",
-        "deleted_at": "tells what an import has not shown yet",
+        "deleted_at": "marks what an import has not shown yet",
     },
     hides=True,
     check=_problem,

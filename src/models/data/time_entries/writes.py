@@ -72,7 +72,7 @@ class TimerFields:
         for record_id, field_id in sorted(self.touched):
             entries = self.touched[record_id, field_id]
             workspace_id, database_id = entries[0].workspace_id, entries[0].database_id
-            assert database_id is not None, "a field stands in a database"
+            assert database_id is not None, "a field belongs to a database"
             fields = await find_fields(self.work, workspace_id, database_id)
             spec = next((one for one in fields.values() if one.id == field_id), None)
             if spec is None or spec.kind is not FieldKind.TIMER:

@@ -159,11 +159,11 @@ def read_content(
 
 
 def kind_problem(surface: SurfaceKind, parent: str | None, kind: str) -> str | None:
-    """The reason why a block of this kind cannot stand there, or None."""
+    """The reason why a block of this kind is not allowed there, or None."""
     if kind not in BLOCKS[surface]:
         return f"must be one of: {', '.join(BLOCKS[surface])}"
     if not may_hold(surface, parent, kind):
-        return f"cannot stand {'at the top' if parent is None else f'in {an(parent)}'}"
+        return f"is not allowed {'at the top' if parent is None else f'in {an(parent)}'}"
     return None
 
 
