@@ -23,7 +23,7 @@ LEFT_OUT = {
         "select status text time updated_at updated_by"
     ),
     "api/console/records/entry.py": (
-        "auto_number button created_at created_by currency formula lookup number percent "
+        "auto_number button created_at created_by formula lookup number "
         "relation rollup text timer updated_at updated_by"
     ),
     "cli/convert/airtable.py": (

@@ -228,7 +228,9 @@ async def delete_comment(
 def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment) -> None:
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if comment.author_user_id != actor.user_id and level < Level.MANAGE:
-        raise DeniedError("Only its author, or someone with manage access to the database, can do this.")
+        raise DeniedError(
+            "Only its author, or someone with manage access to the database, can do this."
+        )
 
 
 async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordComment:

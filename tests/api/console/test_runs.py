@@ -134,7 +134,7 @@ async def test_a_person_changes_between_workspaces(
 
 
 async def test_empty_pages_teach(owner: Visitor, space: Space) -> None:
-    for path, word in (("", "Three steps"), ("/runs", "Nothing has run"), ("/automations", "curl")):
+    for path, word in (("", "your first"), ("/runs", "Nothing has run"), ("/automations", "curl")):
         page = (await owner.get(f"/workspaces/{space.id}{path}")).text
         assert word in page
         assert f"/v1/workspaces/{space.id}/automations" in page

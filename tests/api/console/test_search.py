@@ -27,7 +27,7 @@ async def test_it_finds_pages_items_records_and_runs(
     assert led.headers["location"] == f"/workspaces/{space.id}/databases/{made}"
     assert f"/workspaces/{space.id}/runs?status=failed" in (await owner.get(f"{path}?q=fail")).text
     assert f"/runs/{record}" in (await owner.get(f"{path}?q={record}")).text
-    assert "called so" in (await owner.get(f"{path}?q=%25nothing")).text
+    assert "No results" in (await owner.get(f"{path}?q=%25nothing")).text
 
 
 async def test_a_part_of_the_page_is_enough_for_the_palette(space: Space, owner: Visitor) -> None:

@@ -401,7 +401,9 @@ def read_mapping(
         if f"key.{place}" in texts:
             keys.append(entry["fieldKey"])
     if not mapped:
-        raise ValidationError.at("", "All columns are skipped. Enter a field name for at least one.")
+        raise ValidationError.at(
+            "", "All columns are skipped. Enter a field name for at least one."
+        )
     return Mapped(mapped, new_fields, keys)
 
 

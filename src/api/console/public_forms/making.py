@@ -199,7 +199,7 @@ def _path(request: ApiRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """Whether a form accepts responses: a word, and a few more about it."""
+    """The state of a form towards its visitors: a word, and the reason."""
 
     open: bool
     word: str

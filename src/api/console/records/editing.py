@@ -89,9 +89,7 @@ async def edit(request: ApiRequest, body: RecordForm) -> Response:
     return see_other(f"/records/{record_id}")
 
 
-_CONFLICT = (
-    "Someone else edited this record. Your values are kept below. Save again to overwrite."
-)
+_CONFLICT = "Someone else edited this record. Your values are kept below. Save again to overwrite."
 
 
 @router.get(f"{_RECORDS}/new", access=paged(records.WRITE_ALL))

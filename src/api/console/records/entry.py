@@ -47,7 +47,7 @@ _NOUNS: Mapping[FieldKind, str] = {
     FieldKind.PERCENT: "percentage",
     FieldKind.PHONE: "phone number",
 }
-"""What a value of a kind is called, where its name says it otherwise."""
+"""Nouns for the values of kinds whose names are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,7 +293,9 @@ async def create_comment(
     if body.parent_comment_id is not None:
         thread = await _find(work, actor, surface_id, body.parent_comment_id)
         if thread.parent_comment_id is not None:
-            raise ValidationError.at("parentCommentId", "is a reply; name the comment it replies to")
+            raise ValidationError.at(
+                "parentCommentId", "is a reply; name the comment it replies to"
+            )
         if block_id not in {None, thread.block_id}:
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
@@ -355,7 +357,9 @@ async def delete_comment(
     found = await _find(work, actor, surface_id, comment_id)
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if found.author_user_id != actor.user_id and level < Level.MANAGE:
-        raise DeniedError("Only its author, or someone with manage access to the surface, can do this.")
+        raise DeniedError(
+            "Only its author, or someone with manage access to the surface, can do this."
+        )
     await work.execute(delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
     return Deleted(id=comment_id)
 

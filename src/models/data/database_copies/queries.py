@@ -73,9 +73,7 @@ async def copy_outcome(
     return None if job is None else await get_database(work, actor, copy_id)
 
 
-_STILL_COPYING = (
-    "The database is still being copied. Repeat the same request for the outcome."
-)
+_STILL_COPYING = "The database is still being copied. Repeat the same request for the outcome."
 
 _DATABASE = frozenset({Scope.DATABASES_READ, Scope.DATABASES_WRITE})
 _RECORDS = frozenset({Scope.RECORDS_READ, Scope.RECORDS_WRITE})

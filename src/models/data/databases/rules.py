@@ -456,9 +456,7 @@ KIND_NOTES: dict[FieldKind, KindNote] = {
     FieldKind.LOOKUP: KindNote(
         "The values of a field of related records, shown in `computed`.", ["open", "done"]
     ),
-    FieldKind.FORMULA: KindNote(
-        "The result of a CEL expression, shown in `computed`.", 259.8
-    ),
+    FieldKind.FORMULA: KindNote("The result of a CEL expression, shown in `computed`.", 259.8),
     FieldKind.BUTTON: KindNote("No value: pressing it runs an action.", None),
     FieldKind.TIMER: KindNote(
         "The milliseconds of the record's completed time entries, and the running entry, in"

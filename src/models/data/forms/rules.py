@@ -69,7 +69,9 @@ def check_fields(
         if spec is None:
             problems.append(Detail(f"{here}.key", hints.no_field(form_field.key)))
         elif spec.kind not in ASKABLE:
-            problems.append(Detail(f"{here}.key", f"is {an(spec.kind)} field, which forms cannot ask for"))
+            problems.append(
+                Detail(f"{here}.key", f"is {an(spec.kind)} field, which forms cannot ask for")
+            )
         elif form_field.key in earlier_fields:
             problems.append(Detail(f"{here}.key", "is already in the form"))
         else:

@@ -354,7 +354,7 @@ def _of_times(times: Times, work: UnitOfWork) -> dict[str, Any]:
 
 
 _NO_VALUES = {"action", "client_mutation_id", "expected_updated_at", "on_active"}
-_FOREIGN = f"The credential lacks the scope {Scope.TIME_ENTRIES_MANAGE}: the entry belongs to someone else."
+_FOREIGN = f"The credential lacks the scope {Scope.TIME_ENTRIES_MANAGE}: the entry is not yours."
 
 
 async def update_entry(

@@ -221,7 +221,9 @@ class _Planner:
     def _own_id(self, block: BlockInput, path: str) -> Id:
         block_id = block.id or self.make_id()
         if block_id in self._ids:
-            self.problems.append(Detail(f"{path}.id", "is already the id of another block of this body"))
+            self.problems.append(
+                Detail(f"{path}.id", "is already the id of another block of this body")
+            )
         self._ids.add(block_id)
         return block_id
 
