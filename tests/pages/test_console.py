@@ -225,7 +225,7 @@ async def test_a_list_is_refreshed_while_somebody_looks(
     automation_id = await person.automation(graph(node("only", "transform", output={})))
     await sign_in(page, server, person.space)
     await page.open(f"{person.home}/runs")
-    assert "No runs yet" in await page.text("main")
+    assert "Nothing has run yet" in await page.text("main")
     await person.start(automation_id)
     await page.until("document.querySelector('.badge[data-status=succeeded]') !== null")
     assert re.search(r"\d+ s ago|now", await page.text("tbody time"))
@@ -301,7 +301,7 @@ async def test_pages_as_others_see_them(
         await page.screenshot(screens / f"console-{role}{path.replace('/', '-')[:14]}.png")
     await page.open(f"{server.url}/runs/{run_id}")
     texts["run"] = await page.text("main")
-    sees = {path for path, text in texts.items() if "nothing here" not in text.lower()}
+    sees = {path for path, text in texts.items() if "page not found" not in text.lower()}
     assert sees == {
         Role.VIEWER: set(texts), Role.GUEST: {"", "/runs", "/automations"}, None: set()
     }[role]  # fmt: skip
