@@ -25,7 +25,7 @@ async function finish(token) {
     },
   );
   const body = await answer.json();
-  if (answer.ok) end("Connected", `${body.data.label} can be used now. You can close this page.`);
+  if (answer.ok) end("Connected", `${body.data.label} is ready to use. You can close this page.`);
   else byId("refusal").textContent = body.message;
 }
 
@@ -35,7 +35,7 @@ byId("entry").addEventListener("submit", async (event) => {
   try {
     await finish(byId("token").value);
   } catch {
-    byId("refusal").textContent = "The platform cannot be reached. Try again.";
+    byId("refusal").textContent = "Could not reach the server. Try again.";
   }
 });
 
@@ -43,5 +43,5 @@ if (state && given.get("code")) {
   byId("entry").hidden = false;
   byId("token").focus();
 } else {
-  end("Not connected", "The provider gave no access. Start again to ask anew.");
+  end("Not connected", "Access denied. Start again to retry.");
 }

@@ -14,11 +14,11 @@ async function request(path, signal, more = {}) {
     answer = await fetch(path, { ...more, signal, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The API does not answer.");
+    throw new Refused(0, "The API is not responding.");
   }
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, told.message ?? `The API answered ${answer.status}.`);
+  throw new Refused(answer.status, told.message ?? `The API returned status ${answer.status}.`);
 }
 
 async function data(path, signal, more) {
@@ -28,7 +28,7 @@ async function data(path, signal, more) {
     body = await answer.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The answer of the API broke off.");
+    throw new Refused(0, "The API response was cut off.");
   }
   signal?.throwIfAborted();
   return body.data;

@@ -7,7 +7,7 @@ import {
 
 const SHOWN = 20_000;
 const PAGE = 50;
-const RELATIONS = { parent: "started by", child: "started", replayed: "replays", failure: "answered by" };
+const RELATIONS = { parent: "Started by", child: "Started", replayed: "Retry of", failure: "Handled by" };
 
 export class Details {
   constructor(panel) {
@@ -15,33 +15,33 @@ export class Details {
     this.nodeId = null;
   }
 
-  /** Shows these; what stands there already stays, for somebody may be about to click it. */
+  /** Shows these; what is there already stays, for the reader may be about to click it. */
   show(...parts) {
     const next = element("div", {}, ...parts);
     if (next.innerHTML !== this.panel.innerHTML) this.panel.replaceChildren(...next.childNodes);
   }
 
-  /** The run itself: what came in, what came out, and the runs around it. */
+  /** The run itself: its payload, its output, and the runs around it. */
   showRun({ run, links, graph }, known) {
     this.nodeId = null;
     const { waiting = [], waitingForWorkerSince: lost } = run.metadata;
     this.show(...present(
-      element("h2", {}, "The run"),
+      element("h2", {}, "Overview"),
       pairs({
-        "run id": mono(run.id),
-        workflow: mono(run.metadata.temporal.workflowId),
-        "asked for": moment(run.createdAt),
-        ended: run.completedAt && moment(run.completedAt),
-        "began at": run.startNodeId,
-        record: recordOf(run.triggerPayload),
+        "Run ID": mono(run.id),
+        Workflow: mono(run.metadata.temporal.workflowId),
+        Created: moment(run.createdAt),
+        Ended: run.completedAt && moment(run.completedAt),
+        "Started at node": run.startNodeId,
+        Record: recordOf(run.triggerPayload),
       }),
-      links.length > 0 && section("Runs around it", ...links.map((link) =>
+      links.length > 0 && section("Related runs", ...links.map((link) =>
         element("p", {}, `${RELATIONS[link.relation]} `,
           element("a", { href: `/runs/${link.runId}` }, link.automationLabel), " ", tag(link.status)))),
       timeline(run, graph, known),
-      lost && section("Waits", element("p", { class: "problem" },
-        `waiting for a worker since ${moment(lost)}`)),
-      waiting.length > 0 && section("Waits for", ...waiting.map((wait) => element("p", {},
+      lost && section("Waiting", element("p", { class: "problem" },
+        `Waiting for a worker since ${moment(lost)}`)),
+      waiting.length > 0 && section("Waiting for", ...waiting.map((wait) => element("p", {},
         `${wait.nodeId} (${plain(wait.reason)})${wait.until ? ` until ${moment(wait.until)}` : ""}`))),
       run.error && section("Error", element("p", { class: "problem" }, run.error)),
       section("Trigger payload", json(run.triggerPayload)),
@@ -57,7 +57,7 @@ export class Details {
     this.run = run;
     this.node = node;
     this.progress = progress;
-    // While somebody reads on, the pages stay as they are.
+    // While the reader pages on, the pages stay as they are.
     if (again && this.found.length > PAGE) return;
     // One question at a time is enough; what is new by its answer is asked for after it.
     this.news = true;
@@ -95,10 +95,10 @@ export class Details {
     this.show(...present(
       element("div", { class: "heading" }, element("h2", {}, node.label ?? node.id),
         progress && tag(progress.status)),
-      pairs({ kind: plain(node.kind), id: mono(node.id), disabled: node.disabled ? "yes" : null }),
+      pairs({ Kind: plain(node.kind), ID: mono(node.id), Disabled: node.disabled ? "yes" : null }),
       this.panel.dataset.fromNode && element("p", {}, element("a", { class: "button small",
         href: `${this.panel.dataset.fromNode}?nodeId=${encodeURIComponent(node.id)}` }, "Run from here")),
-      !progress && element("p", { class: "quiet" }, "The run has not come here."),
+      !progress && element("p", { class: "quiet" }, "Not reached yet"),
       (many || this.status) && this.iterations(one),
       ...(one ? nodeRun(one, this.waitOf(one)) : []),
     ));
@@ -115,7 +115,7 @@ export class Details {
       this.status = event.target.value;
       this.chosen = null;
       this.load(null);
-    } }, element("option", { value: "" }, "every status"), ...states.map((state) =>
+    } }, element("option", { value: "" }, "All statuses"), ...states.map((state) =>
       element("option", { value: state, selected: state === this.status },
         `${plain(state)} (${this.progress.counts[state]})`)));
     const whole = [this.run.startedAt, this.run.completedAt];
@@ -129,7 +129,7 @@ export class Details {
       element("td", {}, bar(one, whole))));
     return section("Iterations",
       element("div", { class: "filters" }, select),
-      table(["scope", "status", "took", "when"], rows),
+      table(["Scope", "Status", "Duration", "Timeline"], rows),
       this.cursor && element("p", {}, element("button", { type: "button",
         onclick: () => this.load(this.cursor) }, "Show more")));
   }
@@ -140,19 +140,19 @@ function nodeRun(one, wait) {
   return [
     section("Timeline",
       pairs({
-        started: one.startedAt && moment(one.startedAt),
-        ended: one.completedAt && moment(one.completedAt),
-        took: took(one),
-        "waits until": wait?.until && moment(wait.until),
-        "asked to decide": one.metadata.wait?.required && asked(one.metadata.wait),
-        "editors may decide": one.metadata.wait?.required
+        Started: one.startedAt && moment(one.startedAt),
+        Ended: one.completedAt && moment(one.completedAt),
+        Duration: took(one),
+        "Waiting until": wait?.until && moment(wait.until),
+        Approvers: one.metadata.wait?.required && asked(one.metadata.wait),
+        "Editors can approve": one.metadata.wait?.required
           && (one.metadata.wait.allowEditors ? "yes" : "no"),
-        attempt: String(one.attempt),
-        reused: one.metadata.reused ? "from the run this one replays" : null,
+        Attempt: String(one.attempt),
+        Reused: one.metadata.reused ? "from the retried run" : null,
       })),
     one.error && section("Error", element("p", { class: "problem" }, one.error),
       one.metadata.errorCode && element("p", { class: "quiet mono" }, one.metadata.errorCode)),
-    one.attempts.length > 0 && section("Earlier attempts", table(["attempt", "took", "error"],
+    one.attempts.length > 0 && section("Earlier attempts", table(["Attempt", "Duration", "Error"],
       one.attempts.map((attempt) => element("tr", {},
         element("td", {}, String(attempt.attempt)), element("td", {}, took(attempt)),
         element("td", { class: "problem" }, attempt.error))))),
@@ -190,7 +190,7 @@ function bar(one, [from, to], part = null) {
 const WAITING = ["delay", "approval", "wait_event", "call_automation"];
 const MOST_BARS = 40;
 
-/** The whole run from when it was asked for: the queue, and each node. */
+/** The whole run from when it was created: the queue, and each node. */
 function timeline(run, graph, known) {
   const began = graph.nodes
     .filter(({ id }) => known.get(id)?.startedAt)
@@ -202,11 +202,11 @@ function timeline(run, graph, known) {
   const row = (name, one, part) => element("tr", {},
     element("td", {}, name), element("td", {}, bar(one, whole, part)), element("td", {}, took(one)));
   return section("Timeline", element("table", { class: "rows timeline" }, element("tbody", {},
-    row("queue", queue, "queue"),
+    row("Queue", queue, "queue"),
     ...began.slice(0, MOST_BARS).map((one) => row(one.node.label ?? one.node.id, one,
       WAITING.includes(one.node.kind) ? "wait" : "work")))),
   element("p", { class: "parts-key" }, ...["queue", "wait", "work"].map((part) =>
-    element("span", { "data-part": part }, { queue: "queued", wait: "waits", work: "works" }[part]))),
+    element("span", { "data-part": part }, { queue: "queued", wait: "waiting", work: "running" }[part]))),
   began.length > MOST_BARS && element("p", { class: "quiet" }, `and ${began.length - MOST_BARS} more nodes`));
 }
 
@@ -219,9 +219,9 @@ function recordOf(payload) {
 
 const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;
 
-/** A value as coloured JSON; a long one is cut until somebody wants all of it. */
+/** A value as coloured JSON; a long one is cut until all is asked for. */
 function json(value) {
-  if (value === null || value === undefined) return element("p", { class: "quiet" }, "nothing");
+  if (value === null || value === undefined) return element("p", { class: "quiet" }, "(none)");
   const whole = JSON.stringify(value, null, 2);
   const shown = element("pre", { tabindex: 0 });
   const fill = (text) => {

@@ -29,8 +29,8 @@ export function showHead(title, run, temporal, facts) {
   const took = span(run.startedAt, run.completedAt);
   const all = {
     ...facts,
-    started: run.startedAt ? moment(run.startedAt) : "not yet",
-    took: took === null ? "" : duration(took),
+    Started: run.startedAt ? moment(run.startedAt) : "not yet",
+    Duration: took === null ? "" : duration(took),
   };
   at("facts").replaceChildren(...Object.entries(all).filter(([, value]) => value).map(
     ([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
@@ -109,7 +109,7 @@ export function followed(path, page) {
     }
   }
 
-  // What goes on takes longer every second.
+  // An open run takes longer every second.
   setInterval(() => shown && page.isOpen() && page.tick(), 1000);
   start();
   return start;

@@ -31,7 +31,7 @@ function showDetails() {
 function showHeader() {
   const { run, automation, version } = shown;
   at("version").textContent = `v${version}`;
-  showHead(automation.label, run, run.metadata.temporal, { source: plain(run.source) });
+  showHead(automation.label, run, run.metadata.temporal, { Source: plain(run.source) });
   showAttributes(run);
 }
 

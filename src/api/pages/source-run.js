@@ -1,4 +1,4 @@
-// The page of a run that brings rows in: a refresh of a data source, or an import.
+// The page of a run that imports rows: a refresh of a data source, or an import.
 
 import { act, Refused } from "/pages/client.js";
 import { at, followed, runId, showHead } from "/pages/follow.js";
@@ -8,13 +8,13 @@ import {
 
 const OPEN = ["queued", "running"];
 const DAYS = 24 * 60 * 60 * 1000;
-/** How long after its end a run can be taken back. */
+/** How long after its end a run can be reverted. */
 const REVERTIBLE = 7 * DAYS;
 
 const STAGES = {
-  fetch: ["Fetch", "asks the source, page by page"],
-  stage: ["Read", "reads rows and what their columns are"],
-  apply: ["Write", "compares and writes all rows at once"],
+  fetch: ["Fetch", "requests pages from the source"],
+  stage: ["Read", "reads rows and columns"],
+  apply: ["Write", "compares and writes all rows in one step"],
 };
 const COUNTS = {
   rowsFetched: "rows read", rowsInserted: "inserted", rowsUpdated: "updated",
@@ -41,7 +41,7 @@ function stage(name) {
   const counted = {
     fetch: run.stats.bytesFetched > 0 && bytes(run.stats.bytesFetched),
     stage: run.stats.rowsFetched > 0 && `${run.stats.rowsFetched.toLocaleString()} rows`,
-    apply: state === "succeeded" ? "all at once" : "",
+    apply: state === "succeeded" ? "written in one step" : "",
   };
   const told = state === null || state === "queued" ? does : counted[name] || does;
   return element("li", { "data-status": state },
@@ -73,8 +73,8 @@ function say(text) {
 }
 
 const taken = ({ reversal }) =>
-  `Taken back: ${reversal.reverted.toLocaleString()} records. `
-  + `Kept, because they were changed since: ${reversal.kept.toLocaleString()}.`;
+  `Reverted: ${reversal.reverted.toLocaleString()} records. `
+  + `Kept because they changed since: ${reversal.kept.toLocaleString()}.`;
 
 /** What can be done with the run as it is; the API decides. */
 function buttons() {
@@ -83,15 +83,15 @@ function buttons() {
   const source = `${home}/data-sources/${dataSourceId}`;
   const own = isImport() ? `${home}/imports/${runId}` : `${source}/runs/${runId}`;
   if (OPEN.includes(run.status)) {
-    return [button("Cancel", `${own}/cancel`, {}, () => "Cancelled. Nothing was changed.")];
+    return [button("Cancel", `${own}/cancel`, {}, () => "Cancelled. No rows were changed.")];
   }
   const recent = Date.now() - Date.parse(run.completedAt) < REVERTIBLE;
   const reversible = run.status === "succeeded" && run.revertedAt === undefined && recent;
   return present(
     reversible && button(isImport() ? "Undo" : "Revert",
       `${own}/${isImport() ? "undo" : "revert"}`, {}, taken),
-    !isImport() && button("Refresh again", `${source}/refresh`, {}, null),
-    run.errorKind === "guard" && button("Refresh with force", `${source}/refresh`, { force: true }, null));
+    !isImport() && button("Refresh", `${source}/refresh`, {}, null),
+    run.errorKind === "guard" && button("Force refresh", `${source}/refresh`, { force: true }, null));
 }
 
 /** The address of what the run left out, as CSV. */
@@ -104,22 +104,22 @@ function rejects() {
 function details() {
   const { run } = shown;
   at("details").replaceChildren(...present(
-    element("h2", {}, isImport() ? "The import" : "The refresh"),
+    element("h2", {}, isImport() ? "Import" : "Refresh"),
     pairs({
-      "run id": mono(runId),
-      workflow: mono(shown.metadata.temporal.workflowId),
-      "asked for": moment(shown.createdAt),
-      ended: run.completedAt && moment(run.completedAt),
-      "data source": shown.dataSourceId && mono(shown.dataSourceId),
-      database: shown.databaseId && mono(shown.databaseId),
-      "taken back": run.revertedAt && moment(run.revertedAt),
+      "Run ID": mono(runId),
+      Workflow: mono(shown.metadata.temporal.workflowId),
+      Created: moment(shown.createdAt),
+      Ended: run.completedAt && moment(run.completedAt),
+      "Data source": shown.dataSourceId && mono(shown.dataSourceId),
+      Database: shown.databaseId && mono(shown.databaseId),
+      Reverted: run.revertedAt && moment(run.revertedAt),
     }),
-    run.waitingForWorkerSince && section("Waits", element("p", { class: "problem" },
-      `waiting for a worker since ${moment(run.waitingForWorkerSince)}`)),
+    run.waitingForWorkerSince && section("Waiting", element("p", { class: "problem" },
+      `Waiting for a worker since ${moment(run.waitingForWorkerSince)}`)),
     run.error && section("Error", element("p", { class: "problem" }, run.error),
       run.advice && element("p", { class: "quiet" }, run.advice)),
-    run.status === "failed" && section("What was changed",
-      element("p", {}, "Nothing: all rows are written, or none.")),
+    run.status === "failed" && section("Changes",
+      element("p", {}, "None: a failed run writes no rows.")),
     run.skippedCells > 0 && section("Values", element("p", {},
       `${run.skippedCells.toLocaleString()} values don't match the column type and were left blank. `,
       run.status === "succeeded" && element("a", { href: rejects(), download: "" }, "Download")),
@@ -146,13 +146,13 @@ function list(found, word) {
 
 function show() {
   const { run } = shown;
-  showHead(shown.title, run, shown.metadata.temporal, { source: plain(shown.trigger) });
+  showHead(shown.title, run, shown.metadata.temporal, { Source: plain(shown.trigger) });
   at("stages").replaceChildren(...Object.keys(STAGES).map(stage));
   at("counts").replaceChildren(...Object.entries(COUNTS).map(([name, label]) => element("div", {},
     element("dd", {}, run.stats[name].toLocaleString()), element("dt", {}, label))));
 }
 
-/** Buttons stay as they are while nothing else can be done: somebody may be about to press one. */
+/** Buttons stay as they are while nothing else can be done: the reader may be about to press one. */
 function showAll() {
   show();
   const { status, revertedAt } = shown.run;

@@ -37,7 +37,7 @@ router = page_router()
 ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
 ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
 _PAGE = 50
-_NEW = '{"label": "Payments fail", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
+_NEW = '{"label": "Payment failures", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
 
 
 @router.get(ALERT_RULES, access=paged(LIST_RULES))
@@ -48,8 +48,8 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     shell = await shell_of(request)
     api = _api(request)
     calls = {
-        "List these rules": curl(shell.base, "GET", api),
-        "Create a rule": curl(shell.base, "POST", api, _NEW),
+        "List rules": curl(shell.base, "GET", api),
+        "Create rule": curl(shell.base, "POST", api, _NEW),
     }
     return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
 
@@ -73,10 +73,10 @@ async def rule_page(
     shell = await shell_of(request)
     api = f"{_api(request)}/{rule_id}"
     calls = {
-        "Get it": curl(shell.base, "GET", api),
-        "Try it": curl(shell.base, "POST", f"{api}/test"),
-        "Disable it": curl(shell.base, "PATCH", api, '{"enabled": false}'),
-        "Delete it": curl(shell.base, "DELETE", api),
+        "Get rule": curl(shell.base, "GET", api),
+        "Test rule": curl(shell.base, "POST", f"{api}/test"),
+        "Disable rule": curl(shell.base, "PATCH", api, '{"enabled": false}'),
+        "Delete rule": curl(shell.base, "DELETE", api),
     }
     tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
     return page(

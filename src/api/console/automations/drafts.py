@@ -116,7 +116,7 @@ def _node(node_id: str, kind: str, label: str, **config: object) -> JsonObject:
 _GREETING = {"type": "template", "value": "Hello {{ trigger.name }}!"}
 _HELLO = Example(
     title="Hello",
-    sentence="A person starts it with a name, and its output greets them.",
+    sentence="Takes a name and outputs a greeting.",
     trigger_config={"kind": "manual"},
     graph={
         "nodes": [_node("greet", "transform", "Greet", output={"text": _GREETING})],
@@ -126,13 +126,13 @@ _HELLO = Example(
 )
 _APPROVAL = Example(
     title="Approval",
-    sentence="It asks the owner, waits for the answer, and goes on by what it was.",
+    sentence="Asks for approval, then branches on the answer.",
     trigger_config={"kind": "manual"},
     graph={
         "nodes": [
-            _node("ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Go on?"),
-            _node("approved", "transform", "Go on", output={"approved": True}),
-            _node("rejected", "transform", "Leave it", output={"approved": False}),
+            _node("ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Continue?"),
+            _node("approved", "transform", "Continue", output={"approved": True}),
+            _node("rejected", "transform", "Stop", output={"approved": False}),
         ],
         "edges": [
             {"from": "ask", "to": "approved", "outcome": "approved"},
@@ -141,15 +141,15 @@ _APPROVAL = Example(
     },
 )
 _WEBHOOK = Example(
-    title="Webhook with an answer",
-    sentence="A signed HTTP call starts it, and is answered with what it sent.",
+    title="Webhook with a response",
+    sentence="Runs on a signed HTTP call and responds with the data it received.",
     trigger_config={"kind": "webhook", "respond": "wait"},
     graph={
         "nodes": [
             _node(
                 "answer",
                 "respond",
-                "Answer the call",
+                "Respond",
                 status=200,
                 body={"received": {"type": "trigger", "value": "body"}},
             )
@@ -307,7 +307,7 @@ def _content(body: Draft) -> JsonObject:
 def _read(name: str, text: str) -> JsonObject:
     value = read_json(name, text)
     if not isinstance(value, dict):
-        raise ValidationError.at(name, "It must be a JSON object.")
+        raise ValidationError.at(name, "Enter a JSON object.")
     return value
 
 
@@ -351,10 +351,10 @@ async def _editor(
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,
         calls={
-            "Save the draft": curl(shell.base, "PATCH", path, '{"graph": {"nodes": []}}'),
-            "Check a graph": curl(shell.base, "POST", f"{path}/validate", "{}"),
-            "Publish the draft": curl(shell.base, "POST", f"{path}/publish", "{}"),
-            "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
+            "Save draft": curl(shell.base, "PATCH", path, '{"graph": {"nodes": []}}'),
+            "Validate graph": curl(shell.base, "POST", f"{path}/validate", "{}"),
+            "Publish draft": curl(shell.base, "POST", f"{path}/publish", "{}"),
+            "Discard draft": curl(shell.base, "POST", f"{path}/discard-draft"),
         },
     )
 

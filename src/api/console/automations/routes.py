@@ -92,8 +92,8 @@ async def enable_automation(request: ApiRequest, body: Enable) -> Response:
     found = await commands.update_automation(
         request.work, request.actor, request.services.keys, automation_id, wanted, None
     )
-    word = "on: its trigger starts runs" if found.enabled else "off: nothing starts it by itself"
-    return done(request, f"The automation is {word}.", path_of(request))
+    word = "enabled" if found.enabled else "disabled"
+    return done(request, f"Automation {word}", path_of(request))
 
 
 @router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError])
@@ -103,16 +103,16 @@ async def publish_draft(request: ApiRequest, body: Publish) -> Response:
     found = await commands.publish(
         request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
     )
-    return done(request, f"Version {found.version} is published.", path_of(request))
+    return done(request, f"Version {found.version} published", path_of(request))
 
 
 PAGE = 50
 _RUNS, _VERSIONS = 10, 10
 PERSON, BREAKER = PauseCause.PERSON, PauseCause.CIRCUIT_BREAKER
 _RESTS = {
-    PERSON: "It is paused: runs are accepted, and rest.",
-    BREAKER: "Its circuit breaker is open: runs rest.",
-    None: "The workspace is paused: runs are accepted, and rest.",
+    PERSON: "Paused: new runs are queued.",
+    BREAKER: "Circuit breaker open: new runs are queued.",
+    None: "Workspace paused: new runs are queued.",
 }
 """The notice about each cause of a pause, and about one of the workspace."""
 _ENDED = 20
@@ -226,7 +226,7 @@ async def _rests(request: ApiRequest) -> str | None:
     for place, words in _RESTS.items():
         row = pauses.get((workspace_id if place is None else automation_id, place or PERSON))
         if row is not None:
-            again = " It is being resumed." if row.resumed_at is not None else ""
+            again = " Resuming." if row.resumed_at is not None else ""
             return f"{words} {row.reason}".strip() + again
     return None
 
@@ -241,12 +241,12 @@ def _calls(found: AutomationDetail, base: str) -> Mapping[str, str]:
     path = f"/v1/workspaces/{found.workspace_id}/automations/{found.id}"
     verb, enabled = ("Disable", "false") if found.enabled else ("Enable", "true")
     return {
-        "Read it": curl(base, "GET", path),
-        "Run it": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
-        "Publish the draft": curl(base, "POST", f"{path}/publish", "{}"),
-        f"{verb} it": curl(base, "PATCH", path, f'{{"enabled": {enabled}}}'),
-        "List its runs": curl(base, "GET", f"{path}/runs"),
-        "List its versions": curl(base, "GET", f"{path}/versions"),
+        "Get automation": curl(base, "GET", path),
+        "Run automation": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
+        "Publish draft": curl(base, "POST", f"{path}/publish", "{}"),
+        f"{verb} automation": curl(base, "PATCH", path, f'{{"enabled": {enabled}}}'),
+        "List runs": curl(base, "GET", f"{path}/runs"),
+        "List versions": curl(base, "GET", f"{path}/versions"),
     }
 
 
@@ -279,8 +279,8 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
         author=await display_name(work, version.created_by_user_id),
         may_act=await queries.may_edit(work, actor, automation_id),
         calls={
-            "Read it": curl(shell.base, "GET", f"/v1{request.url.path}"),
-            "Restore it": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
+            "Get version": curl(shell.base, "GET", f"/v1{request.url.path}"),
+            "Restore as draft": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
         },
     )
 

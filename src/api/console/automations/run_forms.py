@@ -31,7 +31,7 @@ _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
 _OFFERED = 5
 _ATTRIBUTES: TypeAdapter[dict[str, str]] = TypeAdapter(Attributes)
-_AS_PAIRS = "Pairs of a key in lower case and a short value: order:4711,region:eu."
+_AS_PAIRS = "Enter pairs of a lower-case key and a short value: order:4711,region:eu."
 
 
 class Run(Form):
@@ -117,8 +117,8 @@ async def _form(
         faults=[] if refusal is None else faults_of(refusal),
         may_run=automation.enabled and automation.published_version_id is not None,
         calls={
-            "Run it": curl(shell.base, "POST", f"/v1{path}/run", '{"triggerPayload": {}}'),
-            "Test it": curl(
+            "Run automation": curl(shell.base, "POST", f"/v1{path}/run", '{"triggerPayload": {}}'),
+            "Run test": curl(
                 shell.base, "POST", f"/v1{path}/test-run", '{"payload": {}, "simulate": true}'
             ),
         },

@@ -154,28 +154,28 @@ async def _preview(
 
 def _calls(shell: Shell, path: str) -> dict[str, str]:
     return {
-        "Preview its schedule": curl(shell.base, "GET", f"{path}/schedule-preview"),
-        "Rename it": curl(shell.base, "PATCH", path, '{"label": "Orders"}'),
-        "Rotate its secret": curl(shell.base, "POST", f"{path}/rotate-webhook-secret"),
-        "Duplicate it": curl(shell.base, "POST", f"{path}/duplicate"),
-        "Delete it": curl(shell.base, "DELETE", path),
+        "Preview schedule": curl(shell.base, "GET", f"{path}/schedule-preview"),
+        "Rename automation": curl(shell.base, "PATCH", path, '{"label": "Orders"}'),
+        "Rotate secret": curl(shell.base, "POST", f"{path}/rotate-webhook-secret"),
+        "Duplicate automation": curl(shell.base, "POST", f"{path}/duplicate"),
+        "Delete automation": curl(shell.base, "DELETE", path),
     }
 
 
 _SENTENCES: Mapping[TriggerKind, str] = {
-    TriggerKind.MANUAL: "A person or a call of the API starts it.",
-    TriggerKind.WEBHOOK: "An HTTP call to its webhook starts it.",
-    TriggerKind.RECORD_CREATED: "A record that is created in a database starts it.",
-    TriggerKind.RECORD_UPDATED: "A record that is changed in a database starts it.",
-    TriggerKind.RECORD_DELETED: "A record that is deleted from a database starts it.",
-    TriggerKind.RECORD_MATCHES: "A record that begins to satisfy a filter starts it.",
-    TriggerKind.RECORD_DATE_REACHED: "The date in a field of a record starts it.",
-    TriggerKind.FORM_SUBMITTED: "An answer to a form starts it.",
-    TriggerKind.BUTTON_PRESSED: "A button in a record starts it.",
-    TriggerKind.DATA_SOURCE_FINISHED: "The end of a refresh of a data source starts it.",
-    TriggerKind.AUTOMATION_FAILED: "A failed run of another automation starts it.",
-    TriggerKind.AUTOMATION_CALLED: "A node of another automation starts it.",
-    TriggerKind.TIME_ENTRY_COMPLETED: "A completed time entry starts it.",
+    TriggerKind.MANUAL: "Runs manually or through the API.",
+    TriggerKind.WEBHOOK: "Runs when its webhook is called.",
+    TriggerKind.RECORD_CREATED: "Runs when a record is created.",
+    TriggerKind.RECORD_UPDATED: "Runs when a record is updated.",
+    TriggerKind.RECORD_DELETED: "Runs when a record is deleted.",
+    TriggerKind.RECORD_MATCHES: "Runs when a record matches a filter.",
+    TriggerKind.RECORD_DATE_REACHED: "Runs when a date in a record is reached.",
+    TriggerKind.FORM_SUBMITTED: "Runs when a form is submitted.",
+    TriggerKind.BUTTON_PRESSED: "Runs when a button in a record is pressed.",
+    TriggerKind.DATA_SOURCE_FINISHED: "Runs when a data source refresh finishes.",
+    TriggerKind.AUTOMATION_FAILED: "Runs when another automation fails.",
+    TriggerKind.AUTOMATION_CALLED: "Runs when another automation calls it.",
+    TriggerKind.TIME_ENTRY_COMPLETED: "Runs when a time entry is completed.",
 }
 
 
@@ -185,15 +185,15 @@ def in_words(config: JsonObject) -> str:
     if kind is TriggerKind.SCHEDULE:
         return _schedule(config)
     if kind is TriggerKind.WEBHOOK and config.get("respond") == "wait":
-        return "An HTTP call to its webhook starts it, and waits for its answer."
+        return "Runs when its webhook is called, and returns a response to the caller."
     return _SENTENCES[kind]
 
 
 def _schedule(config: JsonObject) -> str:
     zone = config.get("timezone") or "UTC"
     if config.get("intervalSeconds"):
-        return f"The clock starts it every {duration(config['intervalSeconds'])}."
-    return f"The clock starts it by the cron expression {config.get('cron')}, in {zone}."
+        return f"Runs every {duration(config['intervalSeconds'])}."
+    return f"Runs on the cron schedule {config.get('cron')} ({zone})."
 
 
 _PAUSE = f"{_AUTOMATION}/pause"
@@ -278,10 +278,10 @@ async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
         entered=entered,
         may_act=await queries.may_edit(request.work, request.actor, automation.id),
         calls={
-            "Read it": curl(shell.base, "GET", call),
-            "Pause": curl(shell.base, "POST", call, '{"reason": "The shop moves."}'),
+            "Get pause": curl(shell.base, "GET", call),
+            "Pause": curl(shell.base, "POST", call, '{"reason": "Maintenance until noon"}'),
             "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
-            "Circuit breaker": curl(
+            "Set circuit breaker": curl(
                 shell.base, "PUT", breaker, '{"failures": 5, "pauseSeconds": 300}'
             ),
         },
@@ -366,10 +366,10 @@ async def _canary_page(request: ApiRequest, entered: Entered) -> Response:
         statuses=STATUSES,
         entered=entered,
         calls={
-            "Read it": curl(shell.base, "GET", call),
-            "Start it": curl(shell.base, "POST", call, '{"percent": 10}'),
-            "Promote it": curl(shell.base, "POST", f"{call}/promote", "{}"),
-            "Stop it": curl(shell.base, "POST", f"{call}/stop", "{}"),
+            "Get canary": curl(shell.base, "GET", call),
+            "Start canary": curl(shell.base, "POST", call, '{"percent": 10}'),
+            "Promote canary": curl(shell.base, "POST", f"{call}/promote", "{}"),
+            "Roll back canary": curl(shell.base, "POST", f"{call}/stop", "{}"),
         },
     )
 
@@ -378,7 +378,7 @@ def _percent(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValidationError.at("percent", "It must be a number between 0 and 100.") from None
+        raise ValidationError.at("percent", "Enter a number between 0 and 100.") from None
 
 
 def _canary_path(request: ApiRequest) -> str:

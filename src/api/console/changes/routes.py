@@ -145,7 +145,7 @@ async def _shown(
         tried=tried,
         live=queried(shell.at("changes", change_id)),
         calls={
-            "Apply them": curl(shell.base, "POST", f"{path}/apply", '{"approvedIndexes": [0]}'),
-            "Read them": curl(shell.base, "GET", path),
+            "Apply changes": curl(shell.base, "POST", f"{path}/apply", '{"approvedIndexes": [0]}'),
+            "Get changes": curl(shell.base, "GET", path),
         },
     )

@@ -84,15 +84,15 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
         records=records,
         cursor=cursor,
         entered=entered,
-        members=[("", "Nobody"), *people.items()],
+        members=[("", "Unassigned"), *people.items()],
         is_open=incident.state is not IncidentState.CLOSED,
         may_act=shell.may(Scope.AUTOMATIONS_WRITE),
         calls={
-            "Get it": curl(shell.base, "GET", api),
-            "Its runs": curl(shell.base, "GET", f"{api}/runs"),
-            "Its records": curl(shell.base, "GET", f"{api}/records"),
-            "Mute it": curl(shell.base, "PATCH", api, '{"muted": true}'),
-            "Close it": curl(shell.base, "POST", f"{api}/close"),
+            "Get incident": curl(shell.base, "GET", api),
+            "List runs": curl(shell.base, "GET", f"{api}/runs"),
+            "List records": curl(shell.base, "GET", f"{api}/records"),
+            "Mute incident": curl(shell.base, "PATCH", api, '{"muted": true}'),
+            "Close incident": curl(shell.base, "POST", f"{api}/close"),
         },
     )
 
@@ -114,21 +114,21 @@ async def edit_incident(request: ApiRequest, body: Fields) -> Response:
     outcome = await attempt(request, change)
     if isinstance(outcome, PlatformError):
         return await _incident(request, Entered(body.texts, outcome))
-    return done(request, "Saved.", _own_path(request))
+    return done(request, "Saved", _own_path(request))
 
 
 @router.post(f"{_INCIDENT}/close", access=paged(WRITE))
 async def close_incident(request: ApiRequest) -> Response:
     """Close an incident."""
     await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
-    return done(request, "The incident is closed.", _own_path(request))
+    return done(request, "Incident closed", _own_path(request))
 
 
 @router.post(f"{_INCIDENT}/reopen", access=paged(WRITE))
 async def reopen_incident(request: ApiRequest) -> Response:
     """Open a closed incident again."""
     await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
-    return done(request, "The incident is open again.", _own_path(request))
+    return done(request, "Incident reopened", _own_path(request))
 
 
 @router.post(f"{_INCIDENT}/retry/preview", access=paged(PREVIEW), errors=[ConflictError])

@@ -56,7 +56,7 @@ class Decision(Form):
         for name, text in (self.model_extra or {}).items():
             word, kind, key = (*name.split(".", 2), "", "")[:3]
             if f"{word}." != ANSWER or not key:
-                raise ValidationError.at(name[:100], "This form has no such field.")
+                raise ValidationError.at(name[:100], "Unknown field.")
             answers[key] = _answer(name, kind, text)
         return answers or None
 
@@ -91,7 +91,7 @@ async def cancel_run(request: ApiRequest) -> Response:
     """Cancel a run."""
     ids = request.ids
     await commands.cancel(request.work, request.actor, ids["automationId"], ids["runId"])
-    return done(request, "The run is cancelled.", f"/runs/{ids['runId']}")
+    return done(request, "Run cancelled", f"/runs/{ids['runId']}")
 
 
 @router.post(f"{_RUN}/retry", access=paged(START), errors=[RunError])
@@ -124,7 +124,7 @@ async def decide(request: ApiRequest, body: Decide) -> Response:
         response,
     )
     word = "Approved" if body.decision == "approved" else "Rejected"
-    return done(request, f"{word}. The run goes on.", local_path(body.next))
+    return done(request, f"{word}. Run resumed.", local_path(body.next))
 
 
 @router.post(f"{_RUN}/nodes/{{node}}/event", access=paged(WRITE))
@@ -134,7 +134,7 @@ async def send_event(request: ApiRequest, body: SendEvent) -> Response:
     response = ResumeNode(data=read_object("data", body.data), scopeKey=body.scope_key)
     place = ids["automationId"], ids["runId"], request.path_params["node"]
     await waits.resume(request.work, request.actor, *place, response)
-    return done(request, "The event is sent. The run goes on.", f"/runs/{ids['runId']}")
+    return done(request, "Event sent. Run resumed.", f"/runs/{ids['runId']}")
 
 
 _PATH = f"{RUN.removeprefix('/v1')}/from-node"

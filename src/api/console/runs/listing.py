@@ -181,15 +181,15 @@ def equal_calls(request: ApiRequest, base: str, filters: Filters) -> Mapping[str
     listed = queried(f"{place}/automation-runs", **filters.wire, limit=PAGE)
     body = json.dumps({"label": "My runs", "query": filters.wire}, ensure_ascii=False)
     return {
-        "List these runs": curl(base, "GET", listed),
-        "Save this filter": curl(base, "POST", f"{place}/run-filters", body),
+        "List runs": curl(base, "GET", listed),
+        "Save filter": curl(base, "POST", f"{place}/run-filters", body),
     }
 
 
 _PAUSED = {
-    "workspace": "The workspace is paused",
-    "automation": "The automation is paused",
-    "connection": "A connection that it calls through is paused",
+    "workspace": "Workspace paused",
+    "automation": "Automation paused",
+    "connection": "A connection it uses is paused",
 }
 
 
@@ -198,11 +198,11 @@ def wait_words(waiting_for: dict[str, Any]) -> str:
     if waiting_for["kind"] == WaitKind.LIMITED:
         return _limited(waiting_for)
     if waiting_for["cause"] == PauseCause.CIRCUIT_BREAKER:
-        words = "The circuit breaker of the automation is open"
+        words = "Circuit breaker open"
     else:
         words = _PAUSED[waiting_for["subject"]]
     if waiting_for.get("resuming"):
-        words += ", and is being resumed"
+        words += " (resuming)"
     reason = waiting_for.get("reason")
     return f"{words}: {reason}" if reason else f"{words}."
 
@@ -210,8 +210,8 @@ def wait_words(waiting_for: dict[str, Any]) -> str:
 def _limited(waiting_for: dict[str, Any]) -> str:
     host = waiting_for.get("host")
     if waiting_for["cause"] == WaitCause.ANSWER:
-        words = f"An answer of {host or 'the other side'} has asked to wait before the next call"
+        words = f"Rate limited by {host or 'the provider'}"
     else:
-        words = f"It waits for its turn to call {host or 'through a connection'}"
+        words = f"Waiting for a rate limit on {host or 'a connection'}"
     until = waiting_for.get("until")
     return f"{words}, until {until[:16].replace('T', ' ')} UTC." if until else f"{words}."

@@ -136,8 +136,8 @@ async def get_operation(
         going=operation.status in OPEN_OPERATION,
         paused=operation.status is OperationStatus.PAUSED,
         calls={
-            "Get it": curl(shell.base, "GET", path),
-            "Its results": curl(shell.base, "GET", queried(f"{path}/results", outcome=outcome)),
+            "Get operation": curl(shell.base, "GET", path),
+            "List results": curl(shell.base, "GET", queried(f"{path}/results", outcome=outcome)),
         },
     )
 
@@ -146,21 +146,21 @@ async def get_operation(
 async def pause_operation(request: ApiRequest) -> Response:
     """Pause an operation."""
     await commands.pause_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "The operation is paused.", _own_path(request))
+    return done(request, "Operation paused", _own_path(request))
 
 
 @router.post(f"{_OPERATION}/resume", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
 async def resume_operation(request: ApiRequest) -> Response:
     """Let a paused operation go on."""
     await commands.resume_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "The operation goes on.", _own_path(request))
+    return done(request, "Operation resumed", _own_path(request))
 
 
 @router.post(f"{_OPERATION}/cancel", access=paged(WRITE_OPERATIONS))
 async def cancel_operation(request: ApiRequest) -> Response:
     """Cancel an operation; what it has done stays."""
     await commands.cancel_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "The operation is cancelled.", _own_path(request))
+    return done(request, "Operation cancelled", _own_path(request))
 
 
 @router.post(f"{_OPERATION}/undo", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
@@ -180,7 +180,7 @@ def _path(request: ApiRequest, operation_id: Id) -> str:
     return f"/workspaces/{request.workspace_id}/runs/operations/{operation_id}"
 
 
-NONE_TICKED = "No run is ticked. Tick some in the list, or take all that fit its filters."
+NONE_TICKED = "No runs selected. Select runs in the list, or apply to all matching runs."
 _FILTER = "filter."
 
 
@@ -234,7 +234,7 @@ def action_of(fields: Fields) -> OperationAction:
     """The action of a form. Raises ValidationError."""
     text = fields.texts.get("action", "")
     if text not in set(OperationAction):
-        raise ValidationError.at("action", "Choose to cancel, retry or resume.")
+        raise ValidationError.at("action", "Choose cancel, retry or resume.")
     return OperationAction(text)
 
 

@@ -230,11 +230,11 @@ def _calls(
     run = found.run
     path = f"/v1/workspaces/{run.workspace_id}/automations/{run.automation_id}/runs/{run.id}"
     calls = {
-        "Read it": curl(base, "GET", f"/v1/runs/{run.id}"),
-        "Follow it": curl(base, "GET", f"/v1/runs/{run.id}/events"),
-        "Cancel it": curl(base, "POST", f"{path}/cancel", "{}"),
-        "Run it again": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
-        "Compare it": curl(base, "GET", f"{path}/comparison"),
+        "Get run": curl(base, "GET", f"/v1/runs/{run.id}"),
+        "Stream events": curl(base, "GET", f"/v1/runs/{run.id}/events"),
+        "Cancel run": curl(base, "POST", f"{path}/cancel", "{}"),
+        "Retry run": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
+        "Compare runs": curl(base, "GET", f"{path}/comparison"),
     }
     for one in approvals:
         body = json.dumps({"decision": "approved", "scopeKey": one.scope_key})

@@ -57,8 +57,8 @@ EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
     DataSourceKind.HTTP_JSON: {"url": "https://example.com/orders.json", "jsonPath": "$.orders"},
     DataSourceKind.HTTP_CSV: {"url": "https://example.com/prices.csv", "delimiter": ";"},
     DataSourceKind.HTTP_XLSX: {"url": "https://example.com/prices.xlsx", "sheetName": "Prices"},
-    DataSourceKind.FILE: {"fileId": "the id of a file", "format": "csv"},
-    DataSourceKind.SQL: {"connectionId": "that of a database", "query": "SELECT id, name FROM t"},
+    DataSourceKind.FILE: {"fileId": "file ID", "format": "csv"},
+    DataSourceKind.SQL: {"connectionId": "connection ID", "query": "SELECT id, name FROM t"},
 }
 """A config of each kind that a person can write by hand."""
 
@@ -166,7 +166,7 @@ async def refresh(request: ApiRequest, body: Refresh) -> Response:
     """Refresh a data source."""
     run_id, force = request.new_id, body.force is not None
     await acceptance.accept_refresh(request.work, request.actor, _id(request), run_id, force=force)
-    return done(request, "The refresh is on its way.", _path(request))
+    return done(request, "Refresh started", _path(request))
 
 
 @router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError])
@@ -174,8 +174,8 @@ async def enable(request: ApiRequest, body: Switch) -> Response:
     """Let a data source be refreshed, or stop that."""
     change = body_of(UpdateDataSource, {"enabled": body.enabled == "true"})
     await commands.update_data_source(request.work, request.actor, _id(request), change, None)
-    word = "on" if body.enabled == "true" else "off"
-    return done(request, f"The data source is {word}.", _path(request))
+    word = "enabled" if body.enabled == "true" else "disabled"
+    return done(request, f"Data source {word}", _path(request))
 
 
 @router.post(f"{_ONE}/delete", access=paged(WRITE))
@@ -190,7 +190,7 @@ async def cancel(request: ApiRequest) -> Response:
     """Cancel a run, which then writes nothing."""
     run_id = request.ids["runId"]
     await acceptance.cancel_run(request.work, request.actor, _id(request), run_id)
-    return done(request, "The run is cancelled.", _path(request))
+    return done(request, "Run cancelled", _path(request))
 
 
 @router.post(f"{_RUN}/retry", access=paged(WRITE), errors=[ConflictError])
@@ -198,7 +198,7 @@ async def retry(request: ApiRequest) -> Response:
     """Try a failed or cancelled run again."""
     ids = _id(request), request.ids["runId"], request.new_id
     await acceptance.retry_run(request.work, request.actor, *ids)
-    return done(request, "It is tried again.", _path(request))
+    return done(request, "Retry started", _path(request))
 
 
 @router.post(f"{_RUN}/revert", access=paged(WRITE), errors=[ConflictError, InProgressError])
@@ -206,7 +206,7 @@ async def revert(request: ApiRequest) -> Response:
     """Take the newest run back; records that were changed since are kept."""
     run_id, job_id = request.ids["runId"], request.new_id
     await accept_reversal(request.work, request.actor, run_id, _id(request), job_id)
-    return done(request, "The run is being taken back.", _path(request))
+    return done(request, "Reverting run", _path(request))
 
 
 async def _target_label(request: ApiRequest, database_id: Id | None) -> str | None:
