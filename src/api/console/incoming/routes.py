@@ -47,7 +47,7 @@ async def get_source_run_page(request: ApiRequest) -> Response:
     """Look at a refresh or an import, and follow it while it goes on."""
     shell = await shell_of(request)
     path = f"/v1/data-source-runs/{request.ids['dataSourceRunId']}"
-    calls = {"Read it": curl(shell.base, "GET", path)}
+    calls = {"Get run": curl(shell.base, "GET", path)}
     return page(request, "incoming.html", shell, script="source-run.js", calls=calls)
 
 
@@ -91,7 +91,7 @@ async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Resp
 async def send_bundle(request: ApiRequest, body: Bundle) -> Response:  # noqa: ARG001
     """Accept a bundle, and lead to its check."""
     if request.uploaded is None:
-        raise ValidationError.at("file", "Choose a bundle.")
+        raise ValidationError.at("file", "Choose a file.")
     run = await commands.create_uploaded_run(
         request.work, request.principal, request.new_id, request.upload
     )
@@ -124,7 +124,7 @@ async def approve_by_form(request: ApiRequest, body: Note) -> Response:
     """Approve what is selected of a run that awaits review."""
     words = body_of(ApproveLegacyImport, {"note": body.words})
     await commands.approve(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "The run is approved.")
+    return _done(request, "Import approved")
 
 
 @router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
@@ -132,21 +132,21 @@ async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
     """Cancel a run; what it has not finished is taken back."""
     words = body_of(CancelLegacyImport, {"reason": body.words})
     await commands.cancel(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "The run is cancelled.")
+    return _done(request, "Import cancelled")
 
 
 @router.post(f"{_RUN}/start", access=_DECIDE, errors=[ConflictError])
 async def start_by_form(request: ApiRequest) -> Response:
     """Import what is selected of an approved run."""
     await commands.start(request.work, request.ids["runId"])
-    return _done(request, "The import has begun.")
+    return _done(request, "Import started")
 
 
 @router.post(f"{_RUN}/dry-run", access=_DECIDE, errors=[ConflictError])
 async def check_again_by_form(request: ApiRequest) -> Response:
     """Check what is selected once more."""
     await commands.repeat_dry_run(request.work, request.ids["runId"])
-    return _done(request, "It is checked again.")
+    return _done(request, "Check started")
 
 
 @router.post(f"{_RUN}/release", access=_DECIDE, errors=[ConflictError])
@@ -154,7 +154,7 @@ async def release_by_form(request: ApiRequest) -> Response:
     """Let people see the workspaces that were finished before the run ended."""
     keys = request.services.keys
     await commands.release_finished(request.work, request.ids["runId"], keys)
-    return _done(request, "The finished workspaces are visible.")
+    return _done(request, "Finished workspaces released")
 
 
 @router.post(f"{_RUN}/rollback", access=_DECIDE, errors=[ConflictError])
@@ -182,7 +182,7 @@ async def change_import_workspace(request: ApiRequest, body: Target) -> Response
         change = UpdateImportWorkspace.model_validate({"targetWorkspaceId": None})
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     await commands.update_workspace(request.work, run_id, entry_id, change)
-    return _done(request, "Noted.")
+    return _done(request, "Saved")
 
 
 @router.post(f"{_WORKSPACE}/retry", access=_DECIDE, errors=[ConflictError])
@@ -190,20 +190,20 @@ async def retry_import_by_form(request: ApiRequest) -> Response:
     """Go on with a workspace whose import failed."""
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     await commands.retry_workspace(request.work, run_id, entry_id)
-    return _done(request, "It goes on.")
+    return _done(request, "Retry started")
 
 
 async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Response:
     words = body_of(RollBackLegacyImport, {"reason": body.words or "", "force": force})
     await commands.roll_back(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "It is being taken back.")
+    return _done(request, "Rollback started")
 
 
 def _calls(shell: Shell, path: str) -> Mapping[str, str]:
     return {
-        "Read it": curl(shell.base, "GET", path),
-        "Approve it": curl(shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'),
-        "Start it": curl(shell.base, "POST", f"{path}/start"),
+        "Get import": curl(shell.base, "GET", path),
+        "Approve import": curl(shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'),
+        "Start import": curl(shell.base, "POST", f"{path}/start"),
     }
 
 
@@ -229,9 +229,9 @@ _SIGNS: Mapping[str, str] = {
     "done": "succeeded",
 }
 _STAGES = (
-    ("Check", "reads the bundle, and what would come of each row"),
-    ("Review", "waits for an administrator"),
-    ("Import", "writes what is selected, and verifies it"),
+    ("Check", "reads the bundle and validates each row"),
+    ("Review", "needs an administrator's approval"),
+    ("Import", "writes and verifies the selected workspaces"),
 )
 _PLACES: Mapping[LegacyImportStatus, int] = {
     _S.UPLOADED: 0,
@@ -329,9 +329,9 @@ def _obstacle(entries: Sequence[ImportWorkspaceEntry]) -> str:
     selection = [entry for entry in entries if entry.selected]
     blocked = [entry.source_name for entry in selection if entry.stage is ImportStage.BLOCKED]
     if blocked:
-        return f"Before it can be approved, leave out what is blocked: {', '.join(blocked)}."
+        return f"Exclude blocked workspaces before approving: {', '.join(blocked)}."
     if not selection:
-        return "Before it can be approved, select a workspace."
+        return "Include at least one workspace before approving."
     if all(entry.stage is ImportStage.READY for entry in selection):
         return ""
-    return "Before it can be approved, check again: a workspace has not been checked."
+    return "Check again before approving: a workspace has not been checked."

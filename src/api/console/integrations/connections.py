@@ -118,8 +118,8 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         test=test,
         outcome=None if test is None else await outcome_of(_test_outcome(request, test)),
         calls={
-            "Test it": curl(shell.base, "POST", f"{path}/test"),
-            "Read it": curl(shell.base, "GET", path),
+            "Test connection": curl(shell.base, "POST", f"{path}/test"),
+            "Get connection": curl(shell.base, "GET", path),
         },
     )
 
@@ -294,8 +294,8 @@ async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
         entered=entered,
         most=MOST_RELEASED,
         calls={
-            "Read it": curl(shell.base, "GET", call),
-            "Pause": curl(shell.base, "POST", call, '{"reason": "The provider is down."}'),
+            "Get pause": curl(shell.base, "GET", call),
+            "Pause": curl(shell.base, "POST", call, '{"reason": "Provider outage"}'),
             "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
         },
     )

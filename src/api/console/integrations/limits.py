@@ -106,8 +106,8 @@ async def _list(
         cursor=cursor,
         entered=entered,
         calls={
-            "List them": curl(shell.base, "GET", api),
-            "Set one": curl(shell.base, "POST", api, example),
+            "List limits": curl(shell.base, "GET", api),
+            "Create limit": curl(shell.base, "POST", api, example),
         },
     )
 
@@ -127,9 +127,9 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
         place=_path(request),
         entered=entered,
         calls={
-            "Get it": curl(shell.base, "GET", api),
-            "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
-            "Remove it": curl(shell.base, "DELETE", api),
+            "Get limit": curl(shell.base, "GET", api),
+            "Update limit": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
+            "Delete limit": curl(shell.base, "DELETE", api),
         },
     )
 

@@ -373,8 +373,8 @@ async def get_mount_page(request: ApiRequest) -> Response:
         mount=mount,
         connection=await _label(request, mount),
         calls={
-            "Sync it": curl(shell.base, "POST", f"{path}/sync"),
-            "Read it": curl(shell.base, "GET", path),
+            "Sync mount": curl(shell.base, "POST", f"{path}/sync"),
+            "Get mount": curl(shell.base, "GET", path),
         },
     )
 

@@ -35,8 +35,8 @@ LIFETIMES = (
     ("7", "7 days"),
     ("30", "30 days"),
     ("90", "90 days"),
-    ("365", "One year"),
-    ("never", "No expiry"),
+    ("365", "1 year"),
+    ("never", "No expiration"),
 )
 _USUAL = "90"
 
@@ -125,7 +125,7 @@ async def revoke_api_key_by_form(request: ApiRequest) -> Response:
 def _expiry(request: ApiRequest, lifetime: str) -> str | None:
     """The end of a key with one of the lifetimes. Raises ValidationError for another one."""
     if lifetime not in dict(LIFETIMES):
-        raise ValidationError.at("lifetime", "Choose one of the list.")
+        raise ValidationError.at("lifetime", "Choose an option from the list.")
     if lifetime == "never":
         return None
     return wire_timestamp(request.work.now + timedelta(days=int(lifetime)))
@@ -151,9 +151,9 @@ async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Respon
 
 PRESETS: Mapping[Preset, str] = {
     Preset.NONE: "None",
-    Preset.READ: "Read everything",
+    Preset.READ: "Read all",
     Preset.RUN: "Run automations",
-    Preset.ALL: "All that I have",
+    Preset.ALL: "All my scopes",
 }
 
 _RUN = frozenset(

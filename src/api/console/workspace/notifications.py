@@ -110,7 +110,7 @@ def _back(request: ApiRequest, body: Fields) -> Response:
     """Lead back to the list that the form was on. Raises ValidationError for one there is not."""
     show = body.texts.get("show", Shown.UNREAD)
     if show not in list(Shown):
-        raise ValidationError.at("show", "There is no such list.")
+        raise ValidationError.at("show", "Unknown list.")
     return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
 
 

@@ -209,7 +209,7 @@ async def delete_workspace_by_form(request: ApiRequest, body: Fields) -> Respons
     actor = request.actor
     entry = await get_workspace(request.work, actor.principal, actor.workspace_id, actor.role)
     if body.texts.get("confirmation") != entry.workspace.name:
-        wrong = ValidationError.at("confirmation", "Type the name of the workspace to delete it.")
+        wrong = ValidationError.at("confirmation", "Enter the workspace name to delete it.")
         return await _general_page(request, Entered(body.texts, wrong))
     await workspaces.delete_workspace(request.work, actor)
     return see_other("/")
