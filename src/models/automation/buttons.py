@@ -54,7 +54,7 @@ async def _require_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
     if level < Level.VIEW:
         raise NotFoundError("action")
     if level < Level.EDIT:
-        raise DeniedError("This needs edit access to the action behind the button.")
+        raise DeniedError("You need edit access to the action behind the button.")
 
 
 async def _user(work: UnitOfWork, actor: Actor) -> JsonObject:
@@ -105,7 +105,7 @@ def read_button(key: str, spec: FieldSpec | None) -> Button:
     bindings = spec.settings.get("bindings") or {}
     parsed = parse_id(action_id) if isinstance(action_id, str) else None
     if parsed is None or not isinstance(bindings, dict):
-        raise ValidationError("The settings of the button cannot be read; save them again.")
+        raise ValidationError("The button settings are invalid. Save them again.")
     return Button(parsed, bindings)
 
 
@@ -122,7 +122,7 @@ def _bound(name: str, binding: object, pressed: Pressed) -> object:
         return pressed.user[value or "id"]
     if kind == "expression" and isinstance(value, str):
         return _evaluated(name, value, pressed)
-    raise ValidationError(f"The binding of {name[:64]} cannot be read; save the button again.")
+    raise ValidationError(f"The binding of {name[:64]} is invalid. Save the button again.")
 
 
 def _evaluated(name: str, text: str, pressed: Pressed) -> JsonValue:

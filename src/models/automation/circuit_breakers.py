@@ -35,7 +35,7 @@ LONGEST_PAUSE = 86_400
 class BreakerState(StrEnum):
     CLOSED = "closed"
     OPEN = "open"
-    """Runs rest until its time is over."""
+    """Runs are queued until its time is over."""
     HALF_OPEN = "half_open"
     """One run tries whether the automation works again."""
 
@@ -95,10 +95,10 @@ class SetCircuitBreaker(Input):
 
 
 class CircuitBreakerShape(Shape):
-    """The circuit breaker of an automation; one that is off has its `state` alone.
+    """The circuit breaker of an automation; one that is off has only a `state`.
 
-    While it is `open`, `triesAt` says when a run is let through, and `resting` how many wait.
-    While it is `half_open`, `trialRunId` is the run that tries, once there is one.
+    While it is `open`, `triesAt` says when it probes with one run, and `resting` how many runs are
+    queued. While it is `half_open`, `trialRunId` is the probing run, once there is one.
     """
 
     is_on: bool
@@ -163,7 +163,7 @@ async def set_breaker(
 
 
 async def remove_breaker(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
-    """Take the circuit breaker from an automation; what rests under it starts."""
+    """Remove the circuit breaker of an automation; its queued runs start."""
     await close_breaker(work, workspace_id, automation_id)
     await work.execute(delete(circuit_breaker).where(*_breaker_of(workspace_id, automation_id)))
 
@@ -175,7 +175,7 @@ async def close_breaker(
     statement = select(circuit_breaker).where(*_breaker_of(workspace_id, automation_id))
     row = await work.first(statement.with_for_update(), of=CircuitBreaker)
     if row is not None and row.state != BreakerState.CLOSED:
-        await close_held(work, row, "Somebody closed the circuit breaker.", rate)
+        await close_held(work, row, "Closed manually.", rate)
 
 
 async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
@@ -195,7 +195,7 @@ async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -
     reason = f"{row.failed_in_a_row:,} runs failed in a row."
     await open_held(work, row)
     await pauses.begin_pause(work, _paused(row), reason)
-    minutes = f"A run is let through after {row.pause_seconds:,} seconds; the others rest."
+    minutes = f"Probes with one run after {row.pause_seconds:,} seconds; the others are queued."
     event = EventType.AUTOMATION_BREAKER_OPENED
     await announce(
         work, automation_id, event, "is paused by its circuit breaker", f"{reason} {minutes}"
@@ -211,7 +211,7 @@ async def open_held(work: UnitOfWork, row: CircuitBreaker) -> None:
 async def close_held(
     work: UnitOfWork, row: CircuitBreaker, reason: str, rate: int | None = None
 ) -> None:
-    """Close a breaker whose row is locked; what rests under it starts."""
+    """Close a breaker whose row is locked; its queued runs start."""
     values = {"failed_in_a_row": 0, "opened_at": None, "due_at": None, **_NO_TRIAL}
     if await move_held(work, row, BreakerState.CLOSED, **values):
         await pauses.resume(work, _paused(row), rate)
@@ -286,7 +286,7 @@ async def _try_run(work: UnitOfWork, row: CircuitBreaker) -> None:
 
 async def _end_trial(work: UnitOfWork, row: CircuitBreaker, state: BreakerState) -> None:
     if state is BreakerState.CLOSED:
-        await close_held(work, row, "A run has succeeded, and those that rest are started.")
+        await close_held(work, row, "A run succeeded; queued runs are starting.")
     elif state is BreakerState.OPEN:
         await open_held(work, row)
     else:

@@ -65,14 +65,14 @@ class RunGraph(Shape):
 
 
 class Iterations(Shape):
-    """The progress of a loop; `total` is absent while nobody knows how often it will run."""
+    """The progress of a loop; `total` is absent while the number of iterations is unknown."""
 
     done: int
     total: int | None
 
 
 class NodeProgress(Shape):
-    """A node over all its scopes: how many are in each status, and the status that tells most."""
+    """A node over all its scopes: how many are in each status, and the most relevant status."""
 
     node_id: str
     status: NodeStatus

@@ -155,7 +155,7 @@ async def create_filter(
         _filter.owner_user_id.is_not_distinct_from(owner),
         owner=f"{actor.workspace_id}/{owner}",
         most=MAX_FILTERS,
-        refusal=f"There are {MAX_FILTERS} saved filters; delete some first.",
+        refusal=f"The limit of {MAX_FILTERS} saved filters is reached; delete some first.",
     ):
         await work.execute(
             insert(saved_run_filter).values(

@@ -174,7 +174,7 @@ _VERBS: Mapping[Capability, str] = {
     Capability.READ: "be read from",
     Capability.MOUNT: "be mounted",
     Capability.IMPORT: "be imported from",
-    Capability.IMPORT_FORM: "give forms",
+    Capability.IMPORT_FORM: "provide forms",
     Capability.WATCH: "be watched",
 }
 
@@ -329,9 +329,9 @@ async def _outcome(work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool) -
     if found.status == JobStatus.SUCCEEDED:
         return found.result
     if found.status not in OPEN_JOB:
-        raise refusal_of(found) or UpstreamError("The provider could not be asked. Try again.")
+        raise refusal_of(found) or UpstreamError("The provider could not be reached. Try again.")
     if last:
-        raise InProgressError("The provider takes long to answer. Try again.")
+        raise InProgressError("The provider is slow to respond. Try again.")
     return None
 
 
@@ -440,9 +440,7 @@ def unwrapped_cursor(
     raw = base64url.decode(cursor) or b""
     signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(_cursor_context(actor, listing) + payload, signature, _SIGNATURE_BYTES):
-        raise ValidationError.at(
-            "cursor", "The cursor is not one this listing gave; start again without it."
-        )
+        raise ValidationError.at("cursor", "Invalid cursor. Start again without it.")
     return payload.decode()
 
 

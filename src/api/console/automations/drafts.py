@@ -130,7 +130,9 @@ _APPROVAL = Example(
     trigger_config={"kind": "manual"},
     graph={
         "nodes": [
-            _node("ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Continue?"),
+            _node(
+                "ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Continue?"
+            ),
             _node("approved", "transform", "Continue", output={"approved": True}),
             _node("rejected", "transform", "Stop", output={"approved": False}),
         ],

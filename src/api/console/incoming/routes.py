@@ -202,7 +202,9 @@ async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Respons
 def _calls(shell: Shell, path: str) -> Mapping[str, str]:
     return {
         "Get import": curl(shell.base, "GET", path),
-        "Approve import": curl(shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'),
+        "Approve import": curl(
+            shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'
+        ),
         "Start import": curl(shell.base, "POST", f"{path}/start"),
     }
 

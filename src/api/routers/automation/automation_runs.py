@@ -61,10 +61,10 @@ async def get_schedule_preview(
 ) -> Data[SchedulePreview]:
     """Get the next times at which the schedule of an automation fires.
 
-    It is the schedule of the open draft, else of the published version; `after` is a moment to
-    look from other than now. `notes` tell what clock changes do to these times: a fixed time that
-    the clock skips runs when it is set, one that comes twice runs the first time, and a schedule
-    around the clock keeps its interval. `passedOver` counts the due times that had no run.
+    It is the schedule of the open draft, else of the published version; `after` is the moment to
+    start from, by default now. `notes` explain what clock changes do to these times: a fixed time
+    that the clock skips runs when it is set, one that comes twice runs the first time, and a
+    schedule around the clock keeps its interval. `passedOver` counts the due times without a run.
     """
     automation_id = request.ids["automationId"]
     return Data(
@@ -164,7 +164,7 @@ async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[Automa
     """Test-run an automation.
 
     The draft is run if there is one, else the published version, whether enabled or not. A failed
-    test concerns nobody else, unless `triggerFailureAutomation` is set.
+    test starts no failure automation, unless `triggerFailureAutomation` is set.
     """
     automation_id, run_id = request.ids["automationId"], request.new_id
     run = await commands.test_run(request.work, request.actor, automation_id, body, run_id)
@@ -222,9 +222,9 @@ async def list_workspace_automation_runs(
 ) -> Data[AutomationRunList]:
     """List the runs of all automations that the caller sees, newest first, without node runs.
 
-    `since` and `until` bound when the runs were asked for; the second is not included. `text` is
-    looked for in payloads and errors as it is written. A page ends early where its runs are large,
-    or after ten thousand that a filter looked through.
+    `since` and `until` bound when the runs were created; the second is not included. `text` is
+    searched for literally in payloads and errors. A page ends early where its runs are large, or
+    after a filter has searched ten thousand.
     """
     page = request.page("workspace_automation_runs", query.limit, query.cursor, query.wire)
     place = query.automation_id, page, query.filter(request.work.now)
@@ -235,8 +235,8 @@ async def list_workspace_automation_runs(
 async def cancel_automation_runs(request: ApiRequest, body: CancelRuns) -> Data[CancelledRuns]:
     """Cancel the open runs of an automation that fit a filter, the oldest first.
 
-    At most 500 are cancelled by one call; `remaining` says how many more there are. It is an
-    operation over runs that is done at once: the list of those shows it.
+    One call cancels at most 500; `remaining` is the number of the others. It is an operation over
+    runs that is done immediately: the list of those shows it.
     """
     automation_id = request.ids["automationId"]
     return Data(
@@ -255,10 +255,9 @@ async def cancel_workspace_automation_runs(
 ) -> Data[CancelledRuns]:
     """Cancel the open runs of a workspace that fit a filter, the oldest first.
 
-    They are runs of the automations the caller may edit; owners and administrators reach also the
-    runs of automations in the trash. At most 500 are cancelled by one call; `remaining` says how
-    many more there are. It is an operation over runs that is done at once: the list of those shows
-    it.
+    They are runs of the automations the caller may edit; for owners and administrators also those
+    of automations in the trash. One call cancels at most 500; `remaining` is the number of the
+    others. It is an operation over runs that is done immediately: the list of those shows it.
     """
     work, actor, operation_id = request.work, request.actor, request.new_id
     return Data(await bulk_cancel.cancel_in_workspace(work, actor, operation_id, body))

@@ -45,7 +45,7 @@ WRITE = Access(
     errors=[ConflictError],
 )
 async def create_automation(request: ApiRequest, body: CreateAutomation) -> Data[AutomationDetail]:
-    """Create an automation whose version 1 is an open draft."""
+    """Create an automation whose version 1 is a draft."""
     return Data(
         await commands.create_automation(request.work, request.actor, request.services.keys, body)
     )
@@ -90,7 +90,7 @@ async def update_automation(
 
 @router.delete(AUTOMATION, access=WRITE)
 async def delete_automation(request: ApiRequest) -> Data[AutomationDetail]:
-    """Put an automation into the trash with its item, for 30 days; its open runs go on."""
+    """Put an automation into the trash with its item, for 30 days; open runs continue."""
     return Data(
         await commands.delete_automation(
             request.work, request.actor, request.services.keys, request.ids["automationId"]
@@ -123,7 +123,7 @@ async def export_automation(
     """Export what an automation does as a JSON document.
 
     Without `versionId` that of the draft, or else of the published version. A document holds no
-    secret; `references` tells what the ids in it were called.
+    secret; `references` has the names of the ids in it.
     """
     automation_id = request.ids["automationId"]
     return Data(
@@ -206,7 +206,7 @@ async def get_automation_version(request: ApiRequest) -> Data[AutomationVersionD
 
 @router.post(f"{VERSION}/restore", access=WRITE)
 async def restore_automation_version(request: ApiRequest) -> Data[AutomationDetail]:
-    """Open a draft with what an earlier version did."""
+    """Create a draft from an earlier version."""
     return Data(
         await commands.restore_version(
             request.work,
@@ -258,7 +258,7 @@ BREAKER = f"{AUTOMATION}/circuit-breaker"
 
 @router.get(BREAKER, access=READ)
 async def get_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
-    """Get the circuit breaker of an automation, its state, and how many runs rest under it."""
+    """Get the circuit breaker of an automation, its state and the number of queued runs."""
     return await _breaker_answer(request)
 
 
@@ -266,11 +266,11 @@ async def get_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
 async def set_circuit_breaker(
     request: ApiRequest, body: SetCircuitBreaker
 ) -> Data[CircuitBreakerShape]:
-    """Give an automation a circuit breaker, or other numbers to the one it has.
+    """Add a circuit breaker to an automation, or change its numbers.
 
-    After `failures` failed runs in a row it opens: runs rest as under a pause. After `pauseSeconds`
-    the oldest is let through. Its success closes the breaker and starts the rest; its failure opens
-    it for the same time. Tests count neither way, nor do cancelled runs. A resume closes it.
+    After `failures` consecutive failures it opens: new runs are queued, as by a pause. After
+    `pauseSeconds` it probes with the oldest run. Success closes the breaker and starts the others;
+    failure opens it for the same time. Tests and cancelled runs do not count. A resume closes it.
     """
     place = request.actor.workspace_id, request.ids["automationId"]
     await circuit_breakers.set_breaker(request.work, *place, body)
@@ -279,7 +279,7 @@ async def set_circuit_breaker(
 
 @router.delete(BREAKER, access=WRITE)
 async def remove_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
-    """Take the circuit breaker from an automation; what rests under it starts."""
+    """Remove the circuit breaker of an automation; its queued runs start."""
     place = request.actor.workspace_id, request.ids["automationId"]
     await circuit_breakers.remove_breaker(request.work, *place)
     return await _breaker_answer(request)
@@ -309,7 +309,7 @@ async def list_secrets(
 
 @secrets_router.put(SECRET, access=_WRITE_SECRETS, errors=[ConflictError])
 async def put_secret(request: ApiRequest, body: PutSecret) -> Data[SecretBody]:
-    """Store a secret, or give it another value."""
+    """Create a secret, or replace its value."""
     name = request.path_params["secretName"]
     return Data(
         await store.put_secret(request.work, request.actor, request.services.keys, name, body)
@@ -318,6 +318,6 @@ async def put_secret(request: ApiRequest, body: PutSecret) -> Data[SecretBody]:
 
 @secrets_router.delete(SECRET, access=_WRITE_SECRETS)
 async def delete_secret(request: ApiRequest) -> Data[DeletedSecret]:
-    """Delete a secret; nodes that name it fail from now on."""
+    """Delete a secret; nodes that use it will fail."""
     name = request.path_params["secretName"]
     return Data(await store.delete_secret(request.work, request.actor, name))

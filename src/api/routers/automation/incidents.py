@@ -56,9 +56,8 @@ async def list_incidents(
 ) -> Data[IncidentList]:
     """List incidents of automations, the one that was opened last first.
 
-    An incident is made of the failed runs of one automation that failed at the same node, with the
-    same code and the same message; tests are not counted. It is there within a minute of its first
-    failure.
+    An incident groups the runs of one automation that failed at the same node, with the same code
+    and message; tests are not counted. It is created within a minute of its first failure.
     """
     page = request.page("incidents", limit, cursor, state, automation_id)
     return Data(
@@ -102,7 +101,7 @@ async def list_incident_records(
 async def update_incident(request: ApiRequest, body: UpdateIncident) -> Data[IncidentDetail]:
     """Assign an incident to a member, mute it, or write a note.
 
-    Nobody is notified of a muted incident; it stays muted when it opens again.
+    A muted incident sends no notifications; it stays muted when it reopens.
     """
     await commands.update_incident(request.work, request.actor, request.ids["incidentId"], body)
     return await _shown(request)
@@ -110,14 +109,14 @@ async def update_incident(request: ApiRequest, body: UpdateIncident) -> Data[Inc
 
 @router.post(f"{INCIDENT}/close", access=WRITE)
 async def close_incident(request: ApiRequest) -> Data[IncidentDetail]:
-    """Close an incident. A failure after that opens it again."""
+    """Close an incident. A later failure reopens it."""
     await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
     return await _shown(request)
 
 
 @router.post(f"{INCIDENT}/reopen", access=WRITE)
 async def reopen_incident(request: ApiRequest) -> Data[IncidentDetail]:
-    """Open a closed incident again, with the runs that it had."""
+    """Reopen a closed incident, with the runs that it had."""
     await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
     return await _shown(request)
 
@@ -135,8 +134,8 @@ async def preview_incident_retry(
 async def retry_incident(request: ApiRequest, body: RetryIncident) -> Data[RunOperationShape]:
     """Retry the runs of an incident after a fix, by an operation over runs.
 
-    Those are the runs that no retry has made good, up to 100,000. When all of them have succeeded,
-    the incident closes itself.
+    It retries the runs that were not yet retried successfully, up to 100,000. When all of them have
+    succeeded, the incident closes.
     """
     incident_id, new_id = request.ids["incidentId"], request.new_id
     await commands.retry_incident(request.work, request.actor, incident_id, new_id, body)
@@ -171,7 +170,7 @@ async def list_alert_rules(
     cursor: Cursor = None,
     state: AlertState | None = None,
 ) -> Data[AlertRuleList]:
-    """List alert rules by name, with the state in which each was found last.
+    """List alert rules by name, each with its last known state.
 
     Rules about an automation or a connection that the caller does not see are left out.
     """
@@ -181,10 +180,10 @@ async def list_alert_rules(
 
 @alert_rules_router.post(ALERT_RULES, access=CREATE_RULE, status_code=201, errors=[ConflictError])
 async def create_alert_rule(request: ApiRequest, body: CreateAlertRule) -> Data[AlertRuleShape]:
-    """Create an alert rule: a condition, and who is told when it holds and when it is over.
+    """Create an alert rule: a condition, and who is notified when it fires and when it resolves.
 
-    It is evaluated once a minute and counts what its saver may see then; when their rights are
-    gone it is disabled, and the recipients are told. They are notified by the channels of their
+    It is evaluated once a minute with the rights of the member who saved it. When they lose these,
+    the rule is disabled and the recipients are notified. Notifications use the channels of their
     preferences (`alert`), and the log of the workspace has `alert.fired` and `alert.resolved`, for
     webhooks as well. A workspace has at most 100 rules.
     """
@@ -193,16 +192,16 @@ async def create_alert_rule(request: ApiRequest, body: CreateAlertRule) -> Data[
 
 @alert_rules_router.get(ALERT_RULE, access=READ_RULE)
 async def get_alert_rule(request: ApiRequest) -> Data[AlertRuleShape]:
-    """Get an alert rule, with the state in which it was found last and what it said."""
+    """Get an alert rule, with its last known state and message."""
     return Data(await rule_queries.get_rule(request.work, request.actor, _rule_id(request)))
 
 
 @alert_rules_router.patch(ALERT_RULE, access=WRITE_RULE)
 async def update_alert_rule(request: ApiRequest, body: UpdateAlertRule) -> Data[AlertRuleShape]:
-    """Change an alert rule, which counts what the caller may see from then on.
+    """Change an alert rule, which from then on has the rights of the caller.
 
-    A rule that fires is told to be over when it is disabled or its condition changes; enabled, it
-    is evaluated anew.
+    A firing rule resolves when it is disabled or its condition changes; once enabled, it is
+    evaluated again.
     """
     return Data(
         await rule_commands.update_rule(request.work, request.actor, _rule_id(request), body)
@@ -211,13 +210,13 @@ async def update_alert_rule(request: ApiRequest, body: UpdateAlertRule) -> Data[
 
 @alert_rules_router.delete(ALERT_RULE, access=WRITE_RULE)
 async def delete_alert_rule(request: ApiRequest) -> Data[Deleted]:
-    """Delete an alert rule and the times at which it fired; nobody is told."""
+    """Delete an alert rule and its history, without a notification."""
     return Data(await rule_commands.delete_rule(request.work, request.actor, _rule_id(request)))
 
 
 @alert_rules_router.post(f"{ALERT_RULE}/test", access=TEST_RULE, errors=[ConflictError])
 async def test_alert_rule(request: ApiRequest) -> Data[AlertTest]:
-    """Evaluate an alert rule now, as the caller sees it; nobody is told, and nothing changes."""
+    """Evaluate an alert rule now with the rights of the caller, without a notification."""
     return Data(await rule_queries.test_rule(request.work, request.actor, _rule_id(request)))
 
 

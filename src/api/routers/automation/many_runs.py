@@ -49,8 +49,8 @@ async def get_run_statistics(
 ) -> Data[RunStatistics]:
     """Count the runs that ended, by outcome, with percentiles of durations and of queueing.
 
-    The period is rounded to whole hours or days of UTC: the last 24 hours or 30 days unless others
-    are asked for, at most 168 hours or 366 days. Hours are kept for 35 days, days for 400.
+    The period is rounded to whole hours or days of UTC: by default the last 24 hours or 30 days,
+    at most 168 hours or 366 days. Hours are kept for 35 days, days for 400.
     """
     over = statistics.span(request.work.now, by, since, until)
     return Data(await statistics.get_statistics(request.work, request.actor, automation_id, over))
@@ -153,8 +153,8 @@ async def create_run_operation(
 
     The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
     the runs that the action applies to: open ones to cancel, ended ones to retry, running and
-    waiting ones to resume. Each is treated at most once, the oldest first, with the
-    rights that the caller has then. `GET …/run-operations/{runOperationId}` shows how it goes on.
+    waiting ones to resume. Each is treated at most once, the oldest first, with the rights that
+    the caller has then. `GET …/run-operations/{runOperationId}` shows the progress.
     """
     await commands.accept_operation(request.work, request.actor, request.new_id, body)
     return await _shown(request, request.new_id)
@@ -226,7 +226,7 @@ async def resume_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
 
 @router.post(f"{OPERATION}/cancel", access=WRITE_OPERATIONS)
 async def cancel_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
-    """Cancel an operation over runs; a finished one stays as it is.
+    """Cancel an operation over runs; a finished one does not change.
 
     What it has done stays; undo takes that back.
     """

@@ -105,7 +105,7 @@ _CALLED: dict[str, Any] = {
 
 @router.post(f"{AUTOMATION}/rotate-webhook-secret", access=WRITE)
 async def rotate_webhook_secret(request: ApiRequest) -> Data[AutomationDetail]:
-    """Give an automation's webhook a new secret; the one it had is good for 24 hours more."""
+    """Give an automation's webhook a new secret; the old one works for 24 more hours."""
     automation_id, keys = request.ids["automationId"], request.services.keys
     await webhook_secrets.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
     return Data(await queries.detail(request.work, request.actor, keys, automation_id))

@@ -88,9 +88,9 @@ async def list_providers(
     access=Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True),
 )
 async def switch_provider(request: ApiRequest, body: SwitchProvider) -> Data[ProviderDetail]:
-    """Switch a provider on or off for the workspace.
+    """Enable or disable a provider for the workspace.
 
-    While it is off its connections stay, and nothing is asked of the provider.
+    While it is disabled, its connections are kept but not used.
     """
     name = request.path_params["provider"]
     return Data(await commands.switch_provider(request.work, request.actor, name, body))
@@ -135,7 +135,7 @@ async def update_connection(request: ApiRequest, body: UpdateConnection) -> Data
 
 @router.delete(CONNECTION, access=WRITE)
 async def delete_connection(request: ApiRequest) -> Data[Deleted]:
-    """Delete a connection with its credentials; what names it fails from now on.
+    """Delete a connection with its credentials; what uses it will fail.
 
     Tokens that a provider gave to a user who signed in there are ended there too.
     """
@@ -239,17 +239,17 @@ async def list_outbound_limits(
 async def create_outbound_limit(
     request: ApiRequest, body: CreateOutboundLimit
 ) -> Data[OutboundLimitBody]:
-    """Limit the calls of a host or of a connection: so many a second, so many at once.
+    """Limit the calls of a host or of a connection, per second and concurrently.
 
-    It holds for all runs, refreshes and jobs of the workspace together. A call over the limit
-    waits in line, loses no attempt, and is made when it has its turn.
+    The limit is shared by all runs, refreshes and jobs of the workspace. Calls over the limit are
+    queued, lose no attempt, and are made in their turn.
     """
     return Data(await limit_commands.create_limit(request.work, request.actor, body))
 
 
 @router.get(LIMIT, access=READ)
 async def get_outbound_limit(request: ApiRequest) -> Data[OutboundLimitBody]:
-    """Get a limit, with the calls that wait for it and the moment the next one goes."""
+    """Get a limit, with its waiting calls and the time of the next one."""
     limit_id = request.ids["limitId"]
     return Data(await limit_queries.get_limit(request.work, request.actor, limit_id))
 
@@ -258,7 +258,7 @@ async def get_outbound_limit(request: ApiRequest) -> Data[OutboundLimitBody]:
 async def update_outbound_limit(
     request: ApiRequest, body: UpdateOutboundLimit, if_match: IfUnchanged = None
 ) -> Data[OutboundLimitBody]:
-    """Change a limit; calls that wait are given their turns anew.
+    """Change a limit; waiting calls are rescheduled.
 
     With the header `If-Match: <updatedAt>` a limit that was changed since is left as it is.
     """
@@ -270,7 +270,7 @@ async def update_outbound_limit(
 
 @router.delete(LIMIT, access=WRITE_LIMITS)
 async def delete_outbound_limit(request: ApiRequest) -> Data[Deleted]:
-    """Remove a limit; calls that wait go, unless an answer has asked for a pause."""
+    """Remove a limit; waiting calls start, unless the host asked to wait."""
     limit_id = request.ids["limitId"]
     return Data(await limit_commands.delete_limit(request.work, request.actor, limit_id))
 

@@ -223,7 +223,7 @@ async def rejects_file(request: ApiRequest, run_id: Id) -> Response:
 
 @router.post(f"{RUN}/cancel", access=BY_PAGE)
 async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
-    """Cancel a run of a data source, which then writes nothing; a finished one stays as it is."""
+    """Cancel a run of a data source, which then writes nothing; a finished one does not change."""
     data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
     return Data(await acceptance.cancel_run(request.work, request.actor, data_source_id, run_id))
 

@@ -88,7 +88,7 @@ async def get_mount(request: ApiRequest) -> Data[MountDetail]:
 
 @router.post(f"{MOUNT}/sync", access=WRITE, errors=[*PROVIDER_ERRORS, ConflictError])
 async def sync_mount(request: ApiRequest) -> Data[MountDetail]:
-    """Sync a mount now; it is synced every 15 minutes by itself.
+    """Sync a mount now; it also syncs every 15 minutes.
 
     The answer does not wait for the end: the mount is `syncing` until then.
     """
@@ -137,7 +137,7 @@ async def import_resource(request: ApiRequest, body: ImportResource) -> Data[Imp
     errors=PROVIDER_ERRORS,
 )
 async def get_resource_import(request: ApiRequest) -> Data[ImportedResource]:
-    """Get an import of the caller as it stands, by the id of its job."""
+    """Get the current state of an import of the caller, by the id of its job."""
     job_id = request.ids["resourceImportId"]
     return Data(await import_commands.get_import_job(request.work, request.actor, job_id))
 
@@ -159,9 +159,9 @@ async def get_resource_import(request: ApiRequest) -> Data[ImportedResource]:
 async def import_form(request: ApiRequest, body: NamedResource) -> Data[FormImportResult]:
     """Import a form: a database for its answers and a form that asks its questions.
 
-    Every question with a native equivalent is imported, `skipped` names the rest. A resource that
-    is no form is unsupported, a form with nothing to import a validation error. The copy keeps no
-    link to the provider.
+    Every question with a native equivalent is imported; `skipped` names the others. A resource that
+    is not a form is unsupported, a form with nothing to import a validation error. The copy keeps
+    no link to the provider.
     """
     actor, job_id = request.actor, request.new_id
     await forms.accept_form_import(request.work, actor, job_id, body)

@@ -70,9 +70,9 @@ async def import_spreadsheet(
 async def start_import(
     request: ApiRequest, body: ImportSpreadsheet
 ) -> Data[SpreadsheetImportDetail]:
-    """Start an import, and do not wait for its end: the answer is the import as it stands.
+    """Start an import without waiting for its end: the answer is its current state.
 
-    It is followed by its id, or by the events of `data-source-runs`.
+    Follow it by its id, or by the events of `data-source-runs`.
     """
     import_id = await accept_import(request.work, request.actor, request.new_id, body)
     return Data(await queries.get_import(request.work, request.actor, import_id))
@@ -105,7 +105,7 @@ async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataS
     access=Access(scopes=[Scope.DATA_SOURCES_READ]),
 )
 async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
-    """Get an import: the caller's own, or anybody's for owners and administrators."""
+    """Get an import: the caller's own, or any for owners and administrators."""
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
 
 
@@ -138,7 +138,7 @@ async def list_import_rejects(
     access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True, cookie=True),
 )
 async def cancel_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
-    """Cancel an import, which then brings nothing in; a finished one stays as it is."""
+    """Cancel an import, which then writes nothing; a finished one does not change."""
     return Data(
         await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
     )

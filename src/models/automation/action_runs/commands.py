@@ -46,7 +46,7 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     return await get_run(work, actor, action_id, run_id)
 
 
-DISABLED = "The action is disabled. Enable it, then run it."
+DISABLED = "The action is disabled. Enable it first."
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ async def abandon(
     if not await close_runs(work, [run_id], EndedRun(status, error=error)):
         return False
     called = [called_run_id(run_id, row.step_id) for row in waiting]
-    await cancel_runs(work, workspace_id, called, error="The action that waited for it has ended.")
+    await cancel_runs(work, workspace_id, called, error="The calling action has ended.")
     return True
 
 
@@ -271,7 +271,7 @@ async def find_end(work: UnitOfWork, run_id: Id) -> EndedRun | None:
 async def ended_run(work: UnitOfWork, run_id: Id) -> EndedRun:
     """The state of a run that is known to be there."""
     found = await find_end(work, run_id)
-    assert found is not None, "whoever asks has seen the run"
+    assert found is not None, "the caller has seen the run"
     return found
 
 
@@ -348,7 +348,7 @@ async def _write_step(
     )
 
 
-NODE_ENDED = "The node that asked for it has ended."
+NODE_ENDED = "The calling node has ended."
 """The reason to close a run that no node waits for any more."""
 
 

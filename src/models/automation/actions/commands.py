@@ -103,7 +103,7 @@ async def update_action(
         statement = statement.where(action.c.updated_at == expected_updated_at)
     changed_rows = await work.execute(statement)
     if changed_rows.rowcount == 0:
-        raise ConflictError("The action was changed since it was read. Read it again.")
+        raise ConflictError("The action changed since you read it. Read it again.")
     if label is not None:
         await rename_item(work, actor, row.item_id, label)
     return await get_action(work, actor, action_id)

@@ -158,7 +158,7 @@ class SequenceConfig(Input):
     @classmethod
     def _distinct_ids(cls, steps: list[Step]) -> list[Step]:
         if len({step.id for step in steps}) < len(steps):
-            raise ValueError("every step needs an id of its own")
+            raise ValueError("every step needs a unique id")
         return steps
 
 
@@ -232,7 +232,7 @@ class Named:
 def checked_config(kind: ActionKind, config: JsonObject) -> JsonObject:
     """The config as it is stored, with its `kind`. Raises `ValidationError` below `config`."""
     if config.get("kind", kind.value) != kind.value:
-        raise ValidationError.at("config.kind", "It must be the same as kind.")
+        raise ValidationError.at("config.kind", "Must be the same as kind.")
     try:
         details = [
             Detail(f"config.{path}" if path else "config", message)
@@ -253,7 +253,7 @@ def check_given(config: JsonObject) -> None:
 def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]:
     yield from problems(config)
     if references(config, "vars"):
-        yield "", "An action has no variables; give it an input instead."
+        yield "", "An action has no variables; use its input instead."
     for place, part_kind, parameters in parts_of(kind, config):
         prefix = f"{place}." if place else ""
         sends = part_kind is ActionKind.SEQUENCE or part_kind.value in SENDERS
@@ -275,7 +275,7 @@ def _conditions(config: JsonObject) -> Iterator[tuple[str, str]]:
             continue
         try:
             if not compile_expression(when).decides:
-                yield f"steps.{place}.when", "The expression must give true or false."
+                yield f"steps.{place}.when", "The expression must return true or false."
         except BindingError as error:
             yield f"steps.{place}.when", error.message
 

@@ -211,26 +211,26 @@ _EVENTS = {
     AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
 }
 _BRIEF = {
-    AlertChange.FIRED: "Calls through a connection fail. You may not see the connection.",
-    AlertChange.REPEATED: "Calls through a connection still fail. You may not see the connection.",
-    AlertChange.RESOLVED: "Calls through the connection work again, or it is watched no more.",
+    AlertChange.FIRED: "Calls through a connection fail. You can't see the connection.",
+    AlertChange.REPEATED: "Calls through a connection still fail. You can't see the connection.",
+    AlertChange.RESOLVED: "Calls through the connection work again, or are no longer monitored.",
 }
 """The text for recipients who do not see the connection that a rule is about."""
 _BRIEF_OF_RUNS = {
     AlertChange.FIRED: UNSEEN_RUN,
-    AlertChange.REPEATED: "The rule still applies to a run that you may not see.",
-    AlertChange.RESOLVED: "The rule no longer applies.",
+    AlertChange.REPEATED: "The rule still matches a run you have no access to.",
+    AlertChange.RESOLVED: "The rule no longer matches.",
 }
 """The text for recipients who do not see the run that a rule over the workspace met."""
 
 _DISABLED_BODIES: Mapping[AlertDisabledReason, str] = {
-    AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
-    AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
+    AlertDisabledReason.SAVER_LEFT: "Its author left the workspace. Save it to enable it again.",
+    AlertDisabledReason.RIGHTS_LOST: "Its author lost access to what the rule monitors.",
 }
 
 
 class AnnouncedRule(Protocol):
-    """The parts of a rule that are told, and whom."""
+    """The parts of a rule that are announced, and to whom."""
 
     id: Id
     workspace_id: Id
@@ -243,7 +243,7 @@ class AnnouncedRule(Protocol):
 
 
 class Firing(Protocol):
-    """The firing that is told."""
+    """The firing that is announced."""
 
     id: Id
     message: str

@@ -47,7 +47,7 @@ SECONDS_AFTER_PROBLEM = 15 * 60
 """A rule that was too slow waits longer: one workspace must not delay the rules of others."""
 OVERDUE_SECONDS = 90
 """Rules that no worker has evaluated for so long are evaluated by others."""
-BROKEN = "It could not be evaluated. Save the rule anew."
+BROKEN = "The rule could not be evaluated. Save it again."
 _rule = alert_rule.c
 
 

@@ -57,7 +57,7 @@ class TooSlowError(ConflictError):
     """The check of a rule was given up."""
 
     def __init__(self) -> None:
-        super().__init__("The check took too long. Name an automation, or fewer filters.")
+        super().__init__("The check took too long. Choose an automation or fewer filters.")
 
 
 _rule = alert_rule.c
@@ -247,7 +247,7 @@ async def _silence(
         return CheckResult(False, f"A run {condition.outcome} {length} ago.", run_id=found.id)
     message = f"No run has {condition.outcome} for {spoken(condition.minutes)}."
     if context.since > since:
-        return CheckResult(False, f"{message} The rule has not watched for so long.")
+        return CheckResult(False, f"{message} The rule is newer than that.")
     return CheckResult(True, message)
 
 
@@ -259,9 +259,9 @@ async def _duration(
         work, context.actor, query.automation_id, query.filter(work.now), before
     )
     if run is None:
-        return CheckResult(False, f"No run takes longer than {spoken(condition.minutes)}.")
+        return CheckResult(False, f"No run is open for more than {spoken(condition.minutes)}.")
     minutes = minutes_since(run.moment, work.now)
-    return CheckResult(True, f"A run takes {spoken(minutes)}.", minutes, run.id)
+    return CheckResult(True, f"A run has been open for {spoken(minutes)}.", minutes, run.id)
 
 
 async def _queue_age(
@@ -284,9 +284,9 @@ async def _worker_gone(
     last = await last_sign(work) or context.pending_since or work.now
     minutes = minutes_since(last, work.now)
     if minutes < condition.minutes:
-        message = f"A worker was there {spoken(minutes)} ago."
+        message = f"A worker was last seen {spoken(minutes)} ago."
         return CheckResult(False, message, minutes, pending_since=last)
-    message = f"No worker has been there for {spoken(minutes)}."
+    message = f"No worker has been running for {spoken(minutes)}."
     return CheckResult(True, message, minutes, pending_since=last)
 
 

@@ -8,7 +8,7 @@ from models.core.base import Id
 
 MAX_RULES = 100
 """Alert rules of a workspace (architecture.md#bounds)."""
-UNSEEN_RUN = "The rule applies to a run that you may not see."
+UNSEEN_RUN = "The rule matches a run you have no access to."
 """The message of a firing for who does not see the run that it names."""
 
 
@@ -20,7 +20,7 @@ class AlertState(StrEnum):
 
 
 class AlertChange(StrEnum):
-    """A change of a rule that is told."""
+    """A change of a rule that its recipients are notified of."""
 
     FIRED = "fired"
     REPEATED = "repeated"
@@ -28,7 +28,7 @@ class AlertChange(StrEnum):
 
 
 class AlertDisabledReason(StrEnum):
-    """The reason for which a rule watches nothing: a person, or rights that are gone."""
+    """The reason why a rule is disabled: a person, or lost rights."""
 
     MANUAL = "manual"
     SAVER_LEFT = "saver_left"
@@ -36,7 +36,7 @@ class AlertDisabledReason(StrEnum):
 
 
 class Resolution(StrEnum):
-    """The end of a firing: the condition is over, or the rule was changed or disabled meanwhile."""
+    """The end of a firing: the condition ended, or the rule was changed or disabled."""
 
     OVER = "over"
     CHANGED = "changed"

@@ -57,13 +57,13 @@ def _narrows(query: WorkspaceRunQuery) -> WorkspaceRunQuery:
     others = sorted(query.model_fields_set - _NARROWING)
     if others:
         names = ", ".join(WorkspaceRunQuery.model_fields[name].alias or name for name in others)
-        raise ValueError(f"must not say {names}: the rule itself does")
+        raise ValueError(f"must not set {names}: the rule sets it")
     return query
 
 
 def _names_automation(query: WorkspaceRunQuery) -> WorkspaceRunQuery:
     if query.automation_id is None:
-        raise ValueError("must name the automation: automationId")
+        raise ValueError("must have an automationId")
     return query
 
 
@@ -75,7 +75,7 @@ UpToMonth = Annotated[int, Field(ge=1, le=_MONTH)]
 
 
 class FailuresCondition(Input):
-    """So many runs failed or timed out within so many minutes; tests are not counted."""
+    """`runs` runs failed or timed out within `minutes`; tests are not counted."""
 
     model_config = example({"kind": "failures", "runs": 10, "minutes": 15})
 
@@ -86,7 +86,7 @@ class FailuresCondition(Input):
 
 
 class SilenceCondition(Input):
-    """No run of an automation has ended, or succeeded, for so many minutes."""
+    """No run of an automation has ended, or succeeded, for `minutes`."""
 
     model_config = example(
         {
@@ -104,7 +104,7 @@ class SilenceCondition(Input):
 
 
 class DurationCondition(Input):
-    """An open run was started more than so many minutes ago; what it waits for counts, too."""
+    """A run has been open for more than `minutes`, including the time it waits."""
 
     model_config = example({"kind": "duration", "minutes": 30})
 
@@ -114,7 +114,7 @@ class DurationCondition(Input):
 
 
 class QueueAgeCondition(Input):
-    """A run has waited in the queue for more than so many minutes."""
+    """A run has been queued for more than `minutes`."""
 
     model_config = example({"kind": "queue_age", "minutes": 10})
 
@@ -124,7 +124,7 @@ class QueueAgeCondition(Input):
 
 
 class WorkerGoneCondition(Input):
-    """No worker process of the platform has been there for so many minutes."""
+    """No worker process of the platform has been running for `minutes`."""
 
     model_config = example({"kind": "worker_gone", "minutes": 5})
 
@@ -133,7 +133,7 @@ class WorkerGoneCondition(Input):
 
 
 class ConnectionFailingCondition(Input):
-    """The calls through a connection failed so often in a row, and for so many minutes."""
+    """`failures` calls through a connection failed in a row, over at least `minutes`."""
 
     model_config = example(
         {"kind": "connection_failing", "connectionId": EXAMPLE_ID, "failures": 3}
@@ -154,7 +154,7 @@ AlertCondition = TypeAliasType(
         | QueueAgeCondition
         | WorkerGoneCondition
         | ConnectionFailingCondition,
-        Field(discriminator="kind", description="What a rule watches, by its kind."),
+        Field(discriminator="kind", description="The condition of a rule, by its kind."),
     ],
 )
 
@@ -174,9 +174,9 @@ RepeatMinutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]
 
 
 class CreateAlertRule(Input):
-    """Body of create alert rule; without `recipientUserIds` its maker is told.
+    """Body of create alert rule; without `recipientUserIds` its creator is notified.
 
-    With `repeatMinutes` it is told again so often while it holds.
+    With `repeatMinutes` the notification is repeated while the condition holds.
     """
 
     model_config = example(
@@ -247,7 +247,7 @@ class AlertRuleList(Shape):
 
 
 class AlertFiringShape(Shape):
-    """A time for which the condition of a rule held; `message` is what was told first."""
+    """A time for which the condition of a rule held; `message` is that of the first notice."""
 
     id: Id
     message: str

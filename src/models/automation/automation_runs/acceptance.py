@@ -37,7 +37,7 @@ from runtime.temporal import outbox
 
 MAX_CHAIN = 8
 """Runs in a chain in which each leads to the next (interface.md#chains-of-runs)."""
-TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
+TOO_LONG = f"The chain of runs reached {MAX_CHAIN}; the next run was not started."
 
 
 def is_too_long(chain: Sequence[Id]) -> bool:
@@ -259,7 +259,7 @@ def _options(request: RunRequest, admission: Admission) -> JsonObject:
 LONGEST_KEY = 256
 """Characters of a key as it is stored; a longer key is stored as its digest."""
 
-DISPLACED = "A newer run took its place."
+DISPLACED = "Replaced by a newer run."
 """The error of a run that the policy cancel_oldest ended."""
 
 SHARED_KEY = "null"

@@ -105,7 +105,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     if version is None:
         raise NodeError(
             "not_runnable",
-            "The called automation does not exist, is archived, unpublished or disabled.",
+            "The called automation was not found, or is archived, unpublished or disabled.",
         )
     kind = version.trigger_config["kind"]
     if kind not in CALLABLE:
@@ -289,9 +289,8 @@ async def resume_execution(work: Work, run_id: Id, key: str) -> None:
 
 
 DEADLOCKED = (
-    "The run would wait for ever: the runs that hold the slots it needs wait for slots that its own"
-    " callers hold. Raise the concurrency limit of one of the automations, or call it without"
-    " waiting."
+    "Deadlock: the runs that hold the slots this run needs wait for slots that its callers hold."
+    " Raise the concurrency limit of one of the automations, or call it without waiting."
 )
 
 SlotKey = tuple[Id, str]

@@ -81,15 +81,15 @@ class CanaryBody(Shape):
 
 
 class CanaryAnswer(Shape):
-    """The canary of an automation; absent while there is none."""
+    """The canary of an automation; absent if none is running."""
 
     canary: CanaryBody | None = None
 
 
-NONE = "No canary is under way."
-RUNS = "A canary is under way already. Promote it, or stop it."
-FIRST = "Nothing is published that could keep the other runs. Publish a first version."
-SAME = "The version is the published one. Name another, or open a draft."
+NONE = "No canary is running."
+RUNS = "A canary is already running. Promote it or stop it."
+FIRST = "A canary needs a published version. Publish one first."
+SAME = "This version is already published. Choose another or open a draft."
 
 _run = automation_run.c
 
@@ -341,14 +341,14 @@ class AutomationVersions:
         """Raises ValidationError for an automation or a version that there is none of."""
         automation_id = None if target_key is None else parse_id(target_key)
         if automation_id is None or not await runnable_versions.is_automation(work, automation_id):
-            raise ValidationError.at("targetKey", "There is no automation of this id.")
+            raise ValidationError.at("targetKey", "Automation not found.")
         ids = [parse_id(variant.id) for variant in variants]
         named = [one for one in ids if one is not None]
         found = await runnable_versions.published_among(work, automation_id, named)
         for place, one in enumerate(ids):
             if one not in found:
                 raise ValidationError.at(
-                    f"variants.{place}.id", "The automation never published such a version."
+                    f"variants.{place}.id", "Not a published version of this automation."
                 )
 
     async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:

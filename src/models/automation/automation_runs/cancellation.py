@@ -88,7 +88,7 @@ async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Non
         )
     )
     if children:
-        error = "The run that waited for it has ended."
+        error = "The calling run has ended."
         await cancel_runs(work, workspace_id, [row.id for row in children], error=error)
 
 

@@ -206,7 +206,7 @@ async def _require_iteration(
 ) -> None:
     """Raises ValidationError unless the replayed run, or one it replays, had the iteration."""
     if replayed is None:
-        raise ValidationError.at("scope", "An iteration is one of the run in replayOfRunId.")
+        raise ValidationError.at("scope", "Choose an iteration of the run in replayOfRunId.")
     earlier = [uuid.UUID(run_id) for run_id in replayed.options.get("replays", ())]
     inside = node_run.c.scope_key.startswith(f"{scope_key}/", autoescape=True)
     node_id = await work.scalar(
@@ -219,7 +219,7 @@ async def _require_iteration(
         .limit(1)
     )
     if node_id is None:
-        raise ValidationError.at("scope", "The run has no such loop iteration.")
+        raise ValidationError.at("scope", "Loop iteration not found in the run.")
 
 
 def _executed(plan: Plan, node_id: str, options: JsonObject) -> Plan:
@@ -258,7 +258,7 @@ def _test_payload(body: TestRun, test_payloads: list[JsonObject]) -> JsonObject:
 
 def _bounded(payload: JsonObject) -> JsonObject:
     if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")) > PAYLOAD_LIMIT:
-        raise ValidationError.at("triggerPayload", "It is larger than 1 MiB.")
+        raise ValidationError.at("triggerPayload", "Must be at most 1 MiB.")
     return payload
 
 
@@ -410,13 +410,13 @@ async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Back
     if not isinstance(trigger, ScheduleTrigger):
         raise RunError(NO_SCHEDULE)
     if body.start >= body.end:
-        raise ValidationError.at("from", "It must lie before `to`.")
+        raise ValidationError.at("from", "Must be before `to`.")
     if body.end > work.now:
-        raise ValidationError.at("to", "It lies in the future, where the schedule itself fires.")
+        raise ValidationError.at("to", "Must not be in the future.")
     due = trigger.timetable.between(body.start, body.end, MAX_BACKFILL + 1)
     if len(due) > MAX_BACKFILL:
         raise ValidationError.at(
-            "from", f"The period has more than {MAX_BACKFILL:,} due times. Ask for it in parts."
+            "from", f"The period has more than {MAX_BACKFILL:,} due times. Choose a shorter period."
         )
     created = 0
     for moment in due:

@@ -185,7 +185,7 @@ def read_pairs(text: str) -> dict[str, str]:
     while at < len(text):
         pair = _PAIR.match(text, at)
         if pair is None:
-            raise ValueError("must be key:value, or several with commas between")
+            raise ValueError("must be key:value, or several separated by commas")
         if pair[1] in pairs:
             raise ValueError("must name each attribute once")
         pairs[pair[1]] = re.sub(r"\\(.)", r"\1", pair[2], flags=re.DOTALL)
@@ -247,7 +247,7 @@ class RunQuery(Input):
     source: RunSource | None = None
     automation_version_id: InputId | None = None
     period: RunPeriod | None = None
-    """Runs asked for within it, until now."""
+    """Runs created within it, until now."""
     since: InputMoment | None = None
     until: InputMoment | None = None
     started_since: InputMoment | None = None
@@ -331,10 +331,7 @@ async def _within_search_time(work: UnitOfWork) -> AsyncIterator[None]:
     except OperationalError as error:
         if not isinstance(error.orig, psycopg.errors.QueryCanceled):
             raise
-        message = (
-            "This takes too long among so many or so large runs. Name a status, an automation or a"
-            " range of time too."
-        )
+        message = "The search took too long. Narrow it by status, automation or time range."
         raise ValidationError.at("text", message) from error
     await work.execute(select(func.set_config("statement_timeout", before, True)))
 
@@ -351,7 +348,7 @@ async def check_filter(
         if not await sees_automation(work, actor, automation_id):
             raise NotFoundError("automation")
     elif version_id is not None:
-        raise ValidationError.at(f"{path}.automationId", "Name the automation of the version, too.")
+        raise ValidationError.at(f"{path}.automationId", "Required with automationVersionId.")
     if version_id is not None:
         own = select(VERSION.id).where(
             VERSION.automation_id == automation_id, VERSION.id == version_id

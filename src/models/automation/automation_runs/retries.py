@@ -48,11 +48,11 @@ Begin = Literal["failed", "start"]
 
 
 class NotRetriableError(RunError):
-    """The run is open, or nothing of it failed: there is nothing to run again."""
+    """The run is open, or none of its nodes failed: there is nothing to run again."""
 
 
-OPEN = "The run has not ended. Wait until it has, or retry it with cancelFirst."
-NOTHING = "Nothing of the run failed, so there is nothing to retry. Retry it from the start."
+OPEN = "The run is still open. Wait until it ends, or retry it with cancelFirst."
+NOTHING = "No node failed. Retry the run from the start."
 
 _KEPT = ("simulate", "triggerFailureAutomation", "scope", "scopeKey", "stopAtNodeId")
 _OF_NODES = ("mocks", "pinned", "only")
@@ -220,7 +220,7 @@ class RetriedBeforeError(NotRetriableError):
     """Another run runs it again already."""
 
     def __init__(self, run_id: Id) -> None:
-        super().__init__("It was retried before.")
+        super().__init__("The run was already retried.")
         self.run_id = run_id
 
 

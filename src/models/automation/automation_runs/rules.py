@@ -207,14 +207,14 @@ class ExecutedNode(Protocol):
 
 
 class RunClosedError(PlatformError):
-    """The run has ended or was cancelled: nothing of it starts and nothing more is written."""
+    """The run has ended or was cancelled: no node starts and nothing more is written."""
 
     tag = "ApiConflict"
     code = "run_closed"
     status = 409
 
     def __init__(self) -> None:
-        super().__init__("The run has ended; nothing more of it is executed.")
+        super().__init__("The run has ended; its remaining nodes won't run.")
 
 
 class NodeWrittenError(PlatformError):
@@ -230,7 +230,7 @@ class NodeWrittenError(PlatformError):
     status = 409
 
     def __init__(self) -> None:
-        super().__init__("The node was written by another execution of it.")
+        super().__init__("Another execution of the node has already written it.")
 
 
 class NodeError(PlatformError):
@@ -268,8 +268,8 @@ class SlotsTakenError(RunError):
 
     def __init__(self) -> None:
         super().__init__(
-            "As many runs as the automation allows at a time are under way, and it skips what"
-            " comes meanwhile. Run it again when one has ended."
+            "The automation has reached its concurrency limit and skips further runs. Try again"
+            " when a run has ended."
         )
 
 
@@ -278,8 +278,8 @@ class WaitsForItselfError(RunError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The run would wait for ever: the runs that led to it hold the slots it needs. Raise"
-            " the automation's concurrency limit, or call it without waiting."
+            "Deadlock: the runs that led to this run hold the slots it needs. Raise the"
+            " automation's concurrency limit, or call it without waiting."
         )
 
 
@@ -288,8 +288,8 @@ class DisplacesCallerError(RunError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The run would take the place of the run that calls it. Raise the automation's"
-            " concurrency limit, or call it without waiting."
+            "The run would replace the run that calls it. Raise the automation's concurrency limit,"
+            " or call it without waiting."
         )
 
 
@@ -297,4 +297,4 @@ class ConcurrencyKeyError(RunError):
     """The key expression of an automation cannot be evaluated on the payload."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The automation's concurrency key cannot be read: {reason}")
+        super().__init__(f"The automation's concurrency key is invalid: {reason}")

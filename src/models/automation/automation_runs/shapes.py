@@ -106,7 +106,7 @@ class RunBatch(Input):
     @model_validator(mode="after")
     def _for_each_payload(self) -> Self:
         if self.attributes is not None and len(self.attributes) != len(self.payloads):
-            raise ValueError("attributes and payloads must be equally many")
+            raise ValueError("attributes and payloads must have the same length")
         return self
 
 
@@ -118,7 +118,7 @@ class PayloadFault(Shape):
 
 
 class BatchedRun(Shape):
-    """The answer for one payload: its run, or why there is none."""
+    """The answer for one payload: its run, or the reason why none was started."""
 
     accepted: bool
     run_id: Id | None = None
@@ -180,7 +180,7 @@ class TestRun(Input):
 
 
 class RunScope(Input):
-    """Values for the bindings of a run from a node; `trigger` stands for the payload there."""
+    """Values for the bindings of a run from a node; `trigger` is the payload."""
 
     trigger: Any = None
     item: Any = None
@@ -272,9 +272,9 @@ class AutomationRunDetail(AutomationRunShape):
     """One run with its node runs, in the order they began.
 
     The node runs that a queued run starts with are `queued`, with `attempt` 0.
-    Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
-    says so. It also says when `output` had no room for some, which are null there.
-    `metadata.waitingForWorkerSince` is there while the run should go on and its worker is lost.
+    Of very many or very large node runs only the most relevant are included, and
+    `metadata.trimmed` says so. It also says when outputs in `output` are null for lack of room.
+    `metadata.waitingForWorkerSince` is set while the run is stuck because its worker is lost.
     """
 
     node_runs: list[NodeRunShape]
@@ -283,8 +283,8 @@ class AutomationRunDetail(AutomationRunShape):
 class AutomationRunList(Shape):
     """A page of runs.
 
-    Filters that no index answers look through ten thousand runs for one page. `searchedUntil` is
-    the moment of the last of them, where a page ends there; the next goes on from it.
+    Filters without an index search ten thousand runs per page. `searchedUntil` is the moment of the
+    last of them if the page ends there; the next page continues from it.
     """
 
     runs: list[AutomationRunShape]

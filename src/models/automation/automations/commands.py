@@ -146,7 +146,7 @@ async def publish(
     owner.expect_draft(body.expected_draft_version_id)
     version_id = body.version_id or owner.draft_version_id
     if version_id is None:
-        raise ConflictError("There is no open draft to publish.")
+        raise ConflictError("No draft to publish.")
     await versions.publish(work, actor, owner, version_id, body.note)
     await subscribe(work, actor.workspace_id, automation_id)
     await schedules.follow(work, automation_id)
@@ -212,7 +212,7 @@ def _changed(
     """The content with what is given in its place. Raises ValidationError without any graph."""
     if before is None:
         if graph is None:
-            raise ValidationError.at("graph", "The automation has no version yet: give a graph.")
+            raise ValidationError.at("graph", "Required: the automation has no version yet.")
         return Content(_trigger(trigger, trigger_config), graph)
     config = before.trigger_config
     if trigger_config is not None or trigger not in {None, before.trigger}:
@@ -236,7 +236,7 @@ def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:
     """
     given = {"kind": (kind or TriggerKind.MANUAL).value} if config is None else config
     if kind is not None and given.get("kind", kind) != kind:
-        raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
+        raise ValidationError.at("trigger", "Must be the same as triggerConfig.kind.")
     return parse_trigger_config({"kind": kind.value, **given} if kind is not None else given)
 
 

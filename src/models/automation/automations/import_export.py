@@ -97,7 +97,7 @@ async def export_automation(
     row = await summary(work, actor, automation_id)
     version_id = version_id or row.version_id
     if version_id is None:
-        raise ConflictError("The automation has no version yet, so there is nothing to export.")
+        raise ConflictError("The automation has no version to export yet.")
     content = await versions.content_of(work, actor, automation_id, version_id)
     return AutomationDocument(
         exported_at=work.now,

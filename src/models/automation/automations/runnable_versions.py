@@ -21,10 +21,10 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, RunError
 from runtime.postgresql.statements import PreparedStatement
 
-UNPUBLISHED = "The automation has no published version. Publish its draft, then run it."
-DISABLED = "The automation is disabled. Enable it, then run it."
-NO_DRAFT = "The automation has no open draft."
-NO_VERSION = "The automation has no version yet. Give it a graph, then test it."
+UNPUBLISHED = "The automation has no published version. Publish its draft first."
+DISABLED = "The automation is disabled. Enable it first."
+NO_DRAFT = "The automation has no draft."
+NO_VERSION = "The automation has no version yet. Add a graph first."
 
 
 class RunnableVersion(Protocol):

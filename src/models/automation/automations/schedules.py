@@ -137,9 +137,7 @@ def require_future(trigger_config: JsonObject, now: datetime) -> None:
     """Raises ValidationError for a schedule without other problems that would never fire."""
     trigger = read_trigger(trigger_config)
     if isinstance(trigger, ScheduleTrigger) and trigger.timetable.next_after(now) is None:
-        raise ValidationError.at(
-            "triggerConfig.endAt", "The schedule would end before it runs for the first time."
-        )
+        raise ValidationError.at("triggerConfig.endAt", "The schedule ends before its first run.")
 
 
 async def preview_stored(

@@ -56,12 +56,12 @@ class CreateAutomation(Input):
     @model_validator(mode="after")
     def _has_a_graph_for_its_trigger(self) -> Self:
         if self.graph is None and (self.trigger or self.trigger_config) is not None:
-            raise ValueError("A trigger needs a graph: give both, or leave out both.")
+            raise ValueError("A trigger needs a graph: set both or neither.")
         return self
 
 
 class UpdateAutomation(Input):
-    """Body of update automation: graph and trigger go to the draft, the rest acts at once.
+    """Body of update automation: graph and trigger change the draft, other keys apply at once.
 
     The first draft of an automation without a version needs a graph.
     """
@@ -193,7 +193,7 @@ class DueTime(Shape):
 
 
 class SchedulePreview(Shape):
-    """The next times a schedule fires, and notes on what a person may not expect of it."""
+    """The next times a schedule fires, with notes on special cases."""
 
     timezone: str
     times: list[DueTime]

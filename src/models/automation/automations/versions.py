@@ -47,14 +47,14 @@ class LockedAutomation:
     def expect_unchanged(self, updated_at: datetime | None) -> None:
         """Raises ConflictError if the automation has changed since the given `updatedAt`."""
         if updated_at not in {None, self.updated_at}:
-            raise ConflictError("The automation was changed since it was read. Read it again.")
+            raise ConflictError("The automation changed since you read it. Read it again.")
 
     def expect_draft(self, version_id: Id | None) -> None:
         """Raises ConflictError if the open draft is another than the given one."""
         if version_id is not None and version_id != self.draft_version_id:
             raise ConflictError(
-                "The draft has moved on since you read it. Read the automation again and repeat"
-                " your change on its current draft."
+                "The draft changed since you read it. Read the automation again and repeat your"
+                " change on its current draft."
             )
 
 
@@ -177,7 +177,7 @@ async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
     Where nothing is published, the automation has no version then until another one is drafted.
     """
     if owner.draft_version_id is None:
-        raise ConflictError("There is no open draft to discard.")
+        raise ConflictError("No draft to discard.")
     await _set_status(work, owner.draft_version_id, VersionStatus.ARCHIVED)
     owner.draft_version_id = None
     await _point(work, owner)
@@ -200,7 +200,7 @@ async def foreign_version(
     found = owner_id and await visible(work, [actor.workspace_id], owner_id, actor.user_id)
     if found is None or level_on(found, actor.role) < Level.VIEW:
         return NotFoundError("version")
-    return ValidationError.at(path, "This version is another automation's.")
+    return ValidationError.at(path, "The version belongs to another automation.")
 
 
 def issues_error(compilation: Compiled) -> ValidationError:

@@ -153,9 +153,9 @@ _EVENTS = {
     IncidentChange.CLOSED: EventType.INCIDENT_CLOSED,
 }
 _CLOSED_BY = {
-    CloseReason.PERSON: "Somebody closed the incident.",
-    CloseReason.RETRIED: "All its failed runs were retried, and succeeded.",
-    CloseReason.RECOVERED: "Runs have succeeded at the same node since.",
+    CloseReason.PERSON: "Closed manually.",
+    CloseReason.RETRIED: "All failed runs were retried successfully.",
+    CloseReason.RECOVERED: "The node succeeds again.",
 }
 
 

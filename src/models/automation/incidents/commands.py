@@ -27,7 +27,7 @@ class NothingToRetryError(ConflictError):
     """Every run of the incident was retried with success, or is gone."""
 
     def __init__(self) -> None:
-        super().__init__("No run of the incident is left to retry.")
+        super().__init__("The incident has no runs left to retry.")
 
 
 async def update_incident(

@@ -37,7 +37,7 @@ MAX_NOTE = 2_000
 
 
 class IncidentState(StrEnum):
-    """The state by which incidents are listed; a muted one is open, and nobody is told of it."""
+    """The state by which incidents are listed; a muted one is open, without notifications."""
 
     OPEN = "open"
     MUTED = "muted"
@@ -45,10 +45,10 @@ class IncidentState(StrEnum):
 
 
 class IncidentSummary(Shape):
-    """Failed runs that failed alike: of one automation, at one node, with one code and message.
+    """Similar failures: of one automation, at one node, with one code and message.
 
-    In `message` placeholders such as `<number>` stand for what differs from run to run. `runs`
-    counts them since it was opened last, `runsInAll` since ever.
+    In `message` placeholders such as `<number>` replace what differs between runs. `runs` counts
+    them since it was last opened, `runsInAll` in total.
     """
 
     id: Id
@@ -108,7 +108,7 @@ class IncidentDetail(IncidentSummary):
 
 
 class IncidentRunShape(Shape):
-    """A failed run of an incident; what became of it, while it is kept, is read as that run."""
+    """A failed run of an incident; read the run itself for its details."""
 
     run_id: Id
     failed_at: Moment

@@ -147,7 +147,7 @@ async def compare(
     run = await load_run(work, actor, automation_id, run_id)
     reference_id = reference_id or await last_success_before(work, run)
     if reference_id is None:
-        message = "No run before this one succeeded lately. Name a run to compare with."
+        message = "No earlier successful run found. Choose a run to compare with."
         raise ValidationError.at("with", message)
     reference = await load_run(work, actor, automation_id, reference_id)
     nodes = await executed_nodes(work, actor, run.id, READ + 1)

@@ -55,9 +55,9 @@ from runtime.errors import NotFoundError, ValidationError
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
-SENT = "What runs were resumed with stays sent. It cannot be taken back."
-GOES_ON = "The operation goes on. Cancel it first, then undo what it did."
-UNDONE = "An undo is not undone. Make another operation."
+SENT = "Resumed runs can't be undone: their events were already sent."
+GOES_ON = "The operation is still running. Cancel it before you undo it."
+UNDONE = "An undo can't be undone. Start a new operation."
 
 _UNDONE_BY: Mapping[str, tuple[OperationAction, JsonObject]] = {
     OperationAction.CANCEL: (
@@ -97,10 +97,10 @@ async def accept_operation(
 async def check_operation(work: UnitOfWork, actor: Actor, body: PreviewRunOperation) -> JsonObject:
     """The parameters of an operation. Raises ValidationError and NotFoundError."""
     if (body.filter is None) == (body.run_ids is None):
-        raise ValidationError.at("", "Give either a filter or runIds.")
+        raise ValidationError.at("", "Set either filter or runIds.")
     for name in ("retry", "resume"):
         if getattr(body, name) is not None and body.action != name:
-            raise ValidationError.at(name, f"It is for the action {name} alone.")
+            raise ValidationError.at(name, f"Only allowed with the action {name}.")
     automation_id = None if body.filter is None else body.filter.automation_id
     if automation_id is not None:
         level = await automations.visible.level(work, actor, automation_id)

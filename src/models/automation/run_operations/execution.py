@@ -55,7 +55,7 @@ from runtime.errors import DeniedError, PlatformError
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
-LEFT = "Whoever asked for this may not act on automations any more."
+LEFT = "The requester can no longer edit automations."
 
 _result = run_operation_result.c
 _ROWS = (
@@ -214,9 +214,9 @@ def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datet
     return begin + timedelta(seconds=count / operation.rate)
 
 
-UNKNOWN = "There is no such run, or you may not act on it."
-ENDED = "The run had ended."
-NOT_WAITING = "The run does not wait for an event."
+UNKNOWN = "Run not found, or you can't edit it."
+ENDED = "The run has already ended."
+NOT_WAITING = "The run is not waiting for an event."
 _LONGEST_REASON = 500
 
 Treat = Callable[[UnitOfWork, Actor, OperationRow, Sequence[Id]], Awaitable[Sequence[Treated]]]

@@ -134,7 +134,7 @@ class RunOperationShape(Shape):
     """One operation over runs.
 
     `total` is absent while runs are being selected; `done` of them have an outcome. `undoes` names
-    the operation that this one takes back.
+    the operation that this one undoes.
     """
 
     model_config = Shape.model_config | example(

@@ -88,11 +88,11 @@ class OperationEndedError(ConflictError):
     """The operation has ended: it can be neither paused nor resumed."""
 
     def __init__(self) -> None:
-        super().__init__("The operation has ended. Make another one.")
+        super().__init__("The operation has ended. Start a new one.")
 
 
 class NotPausedError(ConflictError):
-    """The operation goes on: there is nothing to resume."""
+    """The operation is running: there is nothing to resume."""
 
     def __init__(self) -> None:
         super().__init__("The operation is not paused.")

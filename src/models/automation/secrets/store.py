@@ -131,7 +131,7 @@ async def put_secret(
     """
     if not is_secret_name(name):
         raise ValidationError.at(
-            "secretName", "A name has letters, digits and _, begins with no digit, and ends at 63."
+            "secretName", "Use up to 63 letters, digits and _, not starting with a digit."
         )
     sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
     statement = upsert(workspace_secret).values(

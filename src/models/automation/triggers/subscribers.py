@@ -199,8 +199,8 @@ async def start_run(
 async def _notify_loop(work: UnitOfWork, subscriber: Subscriber) -> None:
     log.warning("a chain of runs ended", automation_id=str(subscriber.automation_id))
     body = (
-        f"Runs started one another {MAX_CHAIN} times over, and the last of them was not started."
-        " Let its trigger listen to fewer changes, or let its nodes change nothing that is so."
+        f"Runs started each other {MAX_CHAIN} times; the last one was not started. Narrow the"
+        " trigger, or don't write values that are already set."
     )
     hour = f"{work.now:%Y-%m-%dT%H}"
     await _notify_authors(
@@ -211,10 +211,10 @@ async def _notify_loop(work: UnitOfWork, subscriber: Subscriber) -> None:
 async def notify_filter_failed(work: UnitOfWork, subscriber: Subscriber, reason: str) -> None:
     """Notify that the filter of a trigger could not be evaluated, at most once a day."""
     log.warning("a trigger's filter failed", automation_id=str(subscriber.automation_id))
-    body = f"A change was not answered, because the filter of the trigger failed on it: {reason}"
+    body = f"A change was ignored because the trigger's filter failed: {reason}"
     day = f"{work.now:%Y-%m-%d}"
     await _notify_authors(
-        work, subscriber, NotificationKind.AUTOMATION_FAILED, "could not judge a change", body, day
+        work, subscriber, NotificationKind.AUTOMATION_FAILED, "ignored a change", body, day
     )
 
 

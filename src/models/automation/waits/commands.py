@@ -63,7 +63,7 @@ class ResumeData(RootModel[JsonObject]):
 
 
 class PublishEvent(Input):
-    """Body of an event: every node that waits for its key goes on with its data."""
+    """Body of an event: every node that waits for its key continues with its data."""
 
     model_config = example({"eventKey": "order-1042", "data": {"paid": True}})
 
@@ -72,7 +72,7 @@ class PublishEvent(Input):
 
 
 class Resumed(Shape):
-    """`resumed` waiting nodes go on; one that does not wait yet will go on when it would."""
+    """The number of `resumed` nodes; one that does not wait yet continues when it would."""
 
     resumed: int
 
@@ -170,12 +170,12 @@ async def _respond(
     if wait is not None and any(response.repeats(one) for one in store.read_responses(wait)):
         return int(wait.outcome is not None)
     if run.status not in OPEN_RUN:
-        raise NotResumableError("The run has ended; none of its nodes waits any more.")
+        raise NotResumableError("The run has ended; none of its nodes is waiting.")
     if wait is None or wait.workflow_id is None:
         await _keep_early(work, run, address, wait, response)
         return 0
     if wait.outcome is not None:
-        raise NotResumableError(f"The node was resolved before this: {wait.outcome}.")
+        raise NotResumableError(f"The node is already resolved: {wait.outcome}.")
     if actor is not None and wait.kind == NodeKind.APPROVAL:
         check_decider(wait.terms, actor)
     earlier = store.read_responses(wait)
@@ -201,10 +201,10 @@ async def _keep_early(
     if kind is None or not is_scope_of(graph.plan, address.node_id, address.scope_key):
         raise NotFoundError("node")
     if kind not in RESUMABLE:
-        raise NotResumableError(f"A node of the kind {kind} waits for nobody.")
+        raise NotResumableError(f"A node of the kind {kind} can't be resumed.")
     status = await node_status(work, run, address.node_id, address.scope_key)
     if status is not None and status not in OPEN_NODE:
-        raise NotResumableError("The node has ended already.")
+        raise NotResumableError("The node has already ended.")
     earlier = [] if wait is None else store.read_responses(wait)
     parameters, starter = graph.parameters(address.node_id), run.created_by_user_id
     if kind == NodeKind.APPROVAL and not takes_editors(parameters):
@@ -216,7 +216,9 @@ async def _keep_early(
         await store.insert_wait(work, key, responses=store.stored_responses([response]))
         return
     if len(earlier) >= MAX_EARLY:
-        raise NotResumableError("Too much is kept for this node already, which does not wait yet.")
+        raise NotResumableError(
+            "Too many responses are stored for this node, which is not waiting yet."
+        )
     await store.update_wait(work, key, responses=store.stored_responses([*earlier, response]))
 
 
@@ -233,7 +235,7 @@ async def _require_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> No
     if level < Level.VIEW:
         raise NotFoundError("automation")
     if level < Level.EDIT:
-        raise DeniedError("This needs edit access to the automation.")
+        raise DeniedError("You need edit access to the automation.")
 
 
 def _require_scope(actor: Actor) -> None:

@@ -47,24 +47,22 @@ class DecidedAlreadyError(ConflictError):
     """Each member decides once."""
 
     def __init__(self) -> None:
-        super().__init__("You have decided already; a decision stays as it is.")
+        super().__init__("You have already decided; decisions can't be changed.")
 
 
 class OnlyAskedError(DeniedError):
-    """The node takes decisions of those whom it asks, and of nobody else (`allowEditors`)."""
+    """The node takes decisions only of those whom it asks (`allowEditors`)."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The node takes decisions of its assignees and of members with its role only."
-        )
+        super().__init__("Only the assignees of the node and members with its role can decide.")
 
 
 class OwnRunError(DeniedError):
-    """Whoever started a run does not decide it, unless its node allows that."""
+    """The starter of a run does not decide it, unless its node allows that."""
 
     def __init__(self) -> None:
         super().__init__(
-            "Whoever started the run may not decide this, unless the node says `allowSelf`."
+            "The member who started the run can't decide, unless the node has `allowSelf`."
         )
 
 
@@ -73,7 +71,7 @@ class UnknownLinkError(NotFoundError):
 
     def __init__(self) -> None:
         super().__init__("link")
-        self.message = "This is no link of ours, or a part of it is missing: copy all of it."
+        self.message = "Invalid link. Copy the whole link and try again."
 
 
 class VoidLinkError(ConflictError):
@@ -81,8 +79,8 @@ class VoidLinkError(ConflictError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This link decides nothing any more: it was used, it is too old, the decision was"
-            " made otherwise, or it is no longer yours to make."
+            "This link is no longer valid: it was used or expired, the decision was already made,"
+            " or you can no longer make it."
         )
 
 
@@ -170,9 +168,9 @@ def takes_editors(parameters: JsonObject) -> bool:
 def check_form(kind: str, response: Response) -> None:
     """An approval takes a decision, an event does not. Raises ValidationError."""
     if kind == NodeKind.APPROVAL and response.decision is None:
-        raise ValidationError.at("decision", "An approval is approved or rejected.")
+        raise ValidationError.at("decision", "Must be approved or rejected.")
     if kind == NodeKind.WAIT_EVENT and response.decision is not None:
-        raise ValidationError.at("decision", "The node waits for data, not for a decision.")
+        raise ValidationError.at("decision", "The node is waiting for data, not for a decision.")
 
 
 def resolve(
@@ -227,7 +225,7 @@ def check_early(
         return
     counted, resolution = replay(kind, terms, starter, earlier)
     if resolution is not None:
-        raise NotResumableError("Something kept for the node already resolves it when it waits.")
+        raise NotResumableError("A stored response already resolves the node once it waits.")
     resolve(kind, terms, starter, counted, response)
 
 
@@ -379,7 +377,9 @@ def receive_event(config: WaitEventConfig, variables: JsonObject, response: Resp
         except ExpressionError as error:
             raise ValidationError.at("data", f"The node's filter fails: {error}") from None
         if not passes:
-            raise ValidationError.at("data", f"The node waits for other data: {config.filter}")
+            raise ValidationError.at(
+                "data", f"The data does not match the node's filter: {config.filter}"
+            )
     by = {} if response.user_id is None else {"resumedBy": response.user_id}
     return Resolution(EdgeOutcome.ALWAYS, {"data": data, **by})
 

@@ -42,7 +42,7 @@ from runtime.processes.bounded_processes import evaluate_bounded
 class WebhookReceiptBody(Shape):
     """The result of a call: the run it started, or why it started none.
 
-    With `duplicate` the run was started by an earlier call; it has no status once it is gone.
+    With `duplicate` the run was started by an earlier call; without a status it was deleted.
     """
 
     run_id: Id | None
@@ -63,7 +63,7 @@ class WrongMethodError(MethodNotAllowedError):
     """The webhook takes other methods (RFC 9110, 15.5.6)."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
-        super().__init__("This webhook does not take that method.")
+        super().__init__("This webhook does not accept that method.")
         self.headers = {"Allow": ", ".join(allowed)}  # type: ignore[misc]
 
 
@@ -71,7 +71,7 @@ class RunWithoutAnswerError(InternalError):
     """The run that should have answered did not succeed."""
 
     def __init__(self, run_id: Id) -> None:
-        super().__init__(f"The automation did not succeed; its run {run_id} says why.")
+        super().__init__(f"The automation did not succeed. See run {run_id}.")
 
 
 class HookedVersion(RunnableVersion, Protocol):

@@ -54,7 +54,7 @@ _Secret = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
 class StartAuthorization(Input):
-    """Body of start authorization: the connection to make, or the one to authorize anew.
+    """Body of start authorization: the connection to make, or the one to authorize again.
 
     `label` and `shared` are as in create connection.
     """
@@ -70,9 +70,9 @@ class StartAuthorization(Input):
     def _one_of_both(self) -> "StartAuthorization":
         if self.connection_id is None:
             if self.provider is None or self.label is None:
-                raise ValueError("name a provider and a label, or a connectionId")
+                raise ValueError("needs either provider and label, or connectionId")
         elif self.model_fields_set != {"connection_id"}:
-            raise ValueError("connectionId stands alone: the connection stays as it is")
+            raise ValueError("connectionId can't be combined with other keys")
         return self
 
 
@@ -88,7 +88,7 @@ class StartedAuthorization(Shape):
 class FinishAuthorization(Input):
     """Body of finish authorization: what the provider sent the user back with.
 
-    `error` stands for `code` where the user or the provider refused (RFC 6749, 4.1.2.1).
+    `error` replaces `code` where the user or the provider refused (RFC 6749, 4.1.2.1).
     """
 
     model_config = example({"state": "af0ifjsldkj", "code": "SplxlOBeZQQYbYS6WxSbIA"})
@@ -100,7 +100,7 @@ class FinishAuthorization(Input):
     @model_validator(mode="after")
     def _one_of_both(self) -> "FinishAuthorization":
         if (self.code is None) is (self.error is None):
-            raise ValueError("either code or error, as the provider gave it")
+            raise ValueError("needs either code or error, as returned by the provider")
         return self
 
 
@@ -133,8 +133,8 @@ async def start_authorization(
     client = oauth_client(request.provider, platform.providers)
     if client is None or platform.public_url is None:
         raise UnsupportedError(
-            f"Nobody can sign in at {request.provider} here: an operator registers the platform"
-            " there and sets WORKSPACE_PROVIDERS and WORKSPACE_PUBLIC_URL."
+            f"Sign-in with {request.provider} is not set up. An operator must register the platform"
+            " there and set WORKSPACE_PROVIDERS and WORKSPACE_PUBLIC_URL."
         )
     attempt, authorization_id = new_attempt(actor.workspace_id), new_id()
     redirect_uri, expires_at = platform.public_url + CALLBACK, work.now + LIFETIME
@@ -208,7 +208,7 @@ async def accept_return(
     if row is None:
         raise NotFoundError("authorization")
     if body.code is None:
-        raise ValidationError.at("error", "The provider gave no access. Start again to ask anew.")
+        raise ValidationError.at("error", "Access denied. Start again to retry.")
     secrets = {**open_secrets(keys, row), "code": body.code}
     await work.execute(
         update(oauth_authorization)
@@ -299,11 +299,11 @@ async def exchange_outcome(
     if found.status == JobStatus.SUCCEEDED and found.result is not None:
         return await get_connection(work, actor, Id(found.result["connectionId"]))
     if found.status not in OPEN_JOB:
-        message = found.error or "The provider gave no token. Start again."
+        message = found.error or "The provider returned no token. Start again."
         refused = found.error_code == ValidationError.code
         raise ValidationError(message) if refused else UpstreamError(message)
     if last:
-        raise InProgressError("The provider takes long to answer. The connection may still appear.")
+        raise InProgressError("The provider is slow to respond. The connection may still appear.")
     return None
 
 

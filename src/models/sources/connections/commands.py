@@ -142,12 +142,10 @@ def _check_credentials(
     for name in given:
         if name not in names:
             known = " and ".join(names) or "none"
-            raise ValidationError.at(
-                f"credentials.{name}", f"Unknown; the provider signs in with {known}."
-            )
+            raise ValidationError.at(f"credentials.{name}", f"Unknown. Allowed: {known}.")
     for name in names:
         if name not in given:
-            raise ValidationError.at(f"credentials.{name}", "The provider signs in with it.")
+            raise ValidationError.at(f"credentials.{name}", "Required by the provider.")
 
 
 def sealed_credentials(keys: KeyRing, connection_id: Id, credentials: Mapping[str, str]) -> bytes:
@@ -179,8 +177,8 @@ class FeatureOffError(DeniedError):
 
     def __init__(self, provider: ProviderName) -> None:
         super().__init__(
-            f'The feature "{feature_name(provider)}" is switched off in this workspace.'
-            " An administrator can switch it on."
+            f'The feature "{feature_name(provider)}" is disabled in this workspace.'
+            " An administrator can enable it."
         )
 
 

@@ -25,8 +25,8 @@ _ExternalId = Annotated[str, Field(min_length=1, max_length=1_000)]
 class DemoConnection(Input):
     """Resources in memory, to try integrations with.
 
-    Another `edition` changes what they hold. Those in `vanished` are gone, those in `denied` may
-    not be seen any more. So many files as `generated` says are in a folder of their own.
+    Another `edition` changes their content. Those in `vanished` are deleted, those in `denied` are
+    not accessible. `generated` is the number of files in a separate folder.
     """
 
     model_config = example({"edition": 1})
@@ -50,9 +50,9 @@ class HttpConnection(Input):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.auth == "header") is (self.header_name is None):
-            raise ValueError("headerName belongs to the auth header, which needs it")
+            raise ValueError("headerName is required with the auth header, and only there")
         if (self.auth == "basic") is (self.username is None):
-            raise ValueError("username belongs to the auth basic, which needs it")
+            raise ValueError("username is required with the auth basic, and only there")
         return self
 
 
@@ -125,7 +125,7 @@ class WebdavConnection(Input):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.auth == "basic") is (self.username is None):
-            raise ValueError("username belongs to the auth basic, which needs it")
+            raise ValueError("username is required with the auth basic, and only there")
         return self
 
 
@@ -232,13 +232,13 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
     {
         ProviderName.DEMO: Provider(
             "Demo",
-            "Resources in memory to try integrations with; it needs nothing.",
+            "Sample resources for trying out integrations.",
             DemoConnection,
             capabilities=tuple(Capability),
         ),
         ProviderName.HTTP: Provider(
             "HTTP",
-            "A server that is called with a token, a password or a header of its own.",
+            "A server called with a token, a password or a custom header.",
             HttpConnection,
             ("secret",),
             (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM, Capability.WATCH),

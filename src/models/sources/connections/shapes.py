@@ -56,7 +56,7 @@ class CreateConnection(Input):
 class UpdateConnection(Input):
     """Body of update connection; `config` and `credentials` are replaced as a whole.
 
-    A new config needs the credentials again, so that they reach nobody they were not given for.
+    A new config needs the credentials again, so that they are not sent to another server.
     """
 
     label: Annotated[Label, Field(default="")]

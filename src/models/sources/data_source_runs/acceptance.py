@@ -45,8 +45,8 @@ from runtime.errors import ConflictError, DeniedError, PlatformError, Validation
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import AWAITED, StartRequest
 
-DISABLED = "The data source is disabled. Enable it, then refresh it."
-NO_TARGET = "The data source has no target any more. Name a targetDatabaseId."
+DISABLED = "The data source is disabled. Enable it first."
+NO_TARGET = "The data source has no target database. Set targetDatabaseId."
 
 
 async def accept_refresh(
@@ -72,7 +72,7 @@ async def accept_refresh(
         raise ValidationError(DISABLED)
     if source.target_database_id is None:
         raise ValidationError(NO_TARGET)
-    denied = "Filling a database needs edit access to it."
+    denied = "You need edit access to the target database."
     await require_edit(work, actor, source.target_database_id, denied)
     # What the platform does by itself it does for who made the data source.
     row = refresh_row(source, run_id, trigger, actor.person or source.created_by_user_id)
@@ -98,12 +98,14 @@ async def retry_run(
     """
     earlier = await get_run(work, actor.workspace_id, data_source_id, run_id)
     if earlier.status not in RETRIED:
-        raise ConflictError(f"Only a failed or cancelled run is retried; this is {earlier.status}.")
+        raise ConflictError(
+            f"Only failed or cancelled runs can be retried; this one is {earlier.status}."
+        )
     force = (await find_run(work, run_id)).plan["force"]
     retry, kind = (data_source_id, retry_id), RunTrigger.RETRY
     made = await accept_refresh(work, actor, *retry, trigger=kind, force=force, retry_of=run_id)
     if made.id != retry_id:
-        raise ConflictError("Another run of the data source is open. Wait for its end.")
+        raise ConflictError("Another run of the data source is open. Wait until it ends.")
     return made
 
 
@@ -263,8 +265,8 @@ async def _refusal(work: UnitOfWork, run: SourceRunRow) -> SourceProblem | None:
     except PlatformError as error:
         return SourceProblem(
             ErrorKind.WRITE,
-            f"The schedule refreshes in the name of who created the data source. {error.message}"
-            " Somebody who may can duplicate the data source, to refresh it in their own name.",
+            f"Scheduled refreshes run as the creator of the data source. {error.message}"
+            " A member with access can duplicate it to refresh it as themselves.",
         )
     return None
 
@@ -274,7 +276,7 @@ async def _check(work: UnitOfWork, run: SourceRunRow, actor: Actor) -> None:
     placed = await visible(work, [run.workspace_id], run.data_source_id, actor.user_id)
     may_edit = placed is not None and level_on(placed, actor.role) >= Level.EDIT
     if Scope.DATA_SOURCES_WRITE not in actor.scopes or not may_edit:
-        raise DeniedError("That person has no edit access to the data source any more.")
+        raise DeniedError("They no longer have edit access to the data source.")
     if run.database_id is None:
         raise ValidationError(NO_TARGET)
     await require_edit(work, actor, run.database_id, DENIED)

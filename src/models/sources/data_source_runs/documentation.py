@@ -1,4 +1,4 @@
-"""The documentation of how rows come in: a page for each subject."""
+"""The documentation of imports and data sources: a page for each subject."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from models.sources.tabular.rules.problems import ErrorKind
 
 
 class Subject(StrEnum):
-    """The subjects of the notes on rows that come in."""
+    """The subjects of the notes on imports and data sources."""
 
     IMPORTS = "imports"
     PROGRESS = "progress"
@@ -34,29 +34,23 @@ class SubjectNote(NamedTuple):
 
 
 ERROR_NOTES: Mapping[ErrorKind, str] = {
-    ErrorKind.FETCH: "The source did not give its rows. Look at it and at its address, then try"
-    " again.",
-    ErrorKind.AUTH: "The source does not let the platform in. Look at the secret or the connection"
-    " that it asks for.",
-    ErrorKind.TIMEOUT: "It took too long. Try again, or bring in less at a time.",
-    ErrorKind.TOO_LARGE: "It is too much for one run. Bring in less at a time.",
-    ErrorKind.PARSE: "The content cannot be read. Look at the file, and at the format, sheet and"
-    " header row that were chosen.",
-    ErrorKind.MAPPING: "Columns and fields do not go together. Change the fields of the database,"
-    " or which columns fill them.",
-    ErrorKind.WRITE: "The database refused the rows. Mend what the error says, then try again.",
-    ErrorKind.GUARD: "Too many rows would be removed. Look whether they are really gone; if so,"
-    " refresh with force.",
-    ErrorKind.CANCELLED: "Somebody cancelled it.",
-    ErrorKind.INTERNAL: "A fault of the platform. Try again; its operators find it by the workflow"
-    " id.",
+    ErrorKind.FETCH: "The source returned no rows. Check the source and its URL, then try again.",
+    ErrorKind.AUTH: "The source denied access. Check the secret or connection.",
+    ErrorKind.TIMEOUT: "Timed out. Try again, or import less at a time.",
+    ErrorKind.TOO_LARGE: "Too large for one run. Import less at a time.",
+    ErrorKind.PARSE: "The source could not be parsed. Check its format, sheet and header row.",
+    ErrorKind.MAPPING: "Columns and fields do not match. Change the fields or the mapping.",
+    ErrorKind.WRITE: "The database rejected the rows. Fix the error, then try again.",
+    ErrorKind.GUARD: "Too many rows would be removed. If that is right, force the refresh.",
+    ErrorKind.CANCELLED: "Cancelled manually.",
+    ErrorKind.INTERNAL: "Internal error. Try again, or give an operator the workflow id.",
 }
 """The advice for each `errorKind`."""
 
 NOTES: Mapping[Subject, SubjectNote] = {
     Subject.IMPORTS: SubjectNote(
-        "A file, a URL or rows of the request become records, all of them or none. Without"
-        " `targetDatabaseId` a database is created with them.\n\n"
+        "A file, a URL or rows of the request are imported as records, all of them or none. Without"
+        " `targetDatabaseId` a database is created for them.\n\n"
         "`data-sources/import-spreadsheet` waits for the end, at most 55 seconds, and is then"
         " answered with `in_progress`: repeated with the same `clientMutationId`, it gives the"
         " result. `imports` starts an import and does not wait.\n\n"
@@ -69,12 +63,12 @@ NOTES: Mapping[Subject, SubjectNote] = {
         "ImportSpreadsheet",
     ),
     Subject.PROGRESS: SubjectNote(
-        "A run tells its stage, its rows and its bytes in `progress`, as long as it goes on and"
-        " afterwards. `GET /v1/data-source-runs/{id}/events` tells every change until the end, and"
-        " the page `pageUrl` shows it to people. Nothing of a run is visible in the database before"
-        " all of it is.",
+        "The `progress` of a run has its stage, rows and bytes, also after its end."
+        " `GET /v1/data-source-runs/{id}/events` streams every change until the end, and the page"
+        " at `pageUrl` shows it to people. The rows of a run become visible in the database all at"
+        " once.",
         (
-            ("`fetch`", "asks the source, page by page; a repeated attempt goes on after the last"),
+            ("`fetch`", "requests the source page by page; a retry continues after the last page"),
             ("`stage`", "reads the rows and converts their cells"),
             ("`apply`", "compares the rows with the records and writes them, in one transaction"),
         ),
@@ -126,36 +120,36 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " `format=csv` as a file; after a refresh `data-sources/{id}/runs/{runId}/rejects`.",
         (
             ("Kept", "the first 10,000 of a run; the counts are always complete"),
-            ("For how long", "7 days; of a data source until its next run has succeeded"),
+            ("Retention", "7 days; of a data source until its next run has succeeded"),
         ),
         {"type": "cell", "row": 7, "column": "Price", "value": "two", "reason": "Not a number."},
         "Reject",
     ),
     Subject.KEYS: SubjectNote(
-        "`keyFields` are the fields that tell rows apart. A row whose keys a record has becomes"
-        " that record; any other is a new one. Of several rows with the same keys the last one"
+        "`keyFields` are the fields that identify a row. A row with the keys of a record updates"
+        " that record; any other creates a new one. Of several rows with the same keys the last one"
         " counts, the others are skipped.\n\n"
-        "Without keys a row is told apart by all of its values: a changed row is a new record, and"
-        " the old one is gone.\n\n"
+        "Without keys a row is identified by all of its values: a changed row creates a new record"
+        " and removes the old one.\n\n"
         "Without `fields` a key is what a column suggests: `suggestedKey` of the preview.",
         (),
         {"keyFields": ["code"], "mode": "upsert"},
     ),
     Subject.MODES: SubjectNote(
-        "What becomes of the rows: `writeMode` of a data source, `mode` of an import. What has not"
-        " changed is not written.",
+        "How rows are written: `writeMode` of a data source, `mode` of an import. Unchanged rows"
+        " are not written.",
         (
-            ("`upsert`", "rows that are there are updated, others are inserted"),
+            ("`upsert`", "existing rows are updated, new rows are inserted"),
             ("`replace`", "the same, and records that are not among the rows are removed"),
             ("`append`, of an import `insert`", "every row is a new record"),
         ),
         {"writeMode": "upsert"},
     ),
     Subject.REMOVAL: SubjectNote(
-        "`removedRows` says what becomes of the record of a row that the source has no more. A run"
+        "`removedRows` says what happens to a record when its row is missing from the source. A run"
         " that would remove more than `removalGuardPercent` of the known rows fails with `guard`"
-        " and changes nothing; `force` lets it. A fetch that fails removes nothing. A source that"
-        " was read before may be empty: an empty list, headers alone, or no bytes are no rows.",
+        " and changes nothing, unless `force` is set. A failed fetch removes nothing. A source that"
+        " was read before may be empty: an empty list, only headers, or no bytes mean zero rows.",
         (
             ("`archive`", "the record is archived"),
             ("`delete`", "the record goes to the trash, for 30 days"),
@@ -164,13 +158,13 @@ NOTES: Mapping[Subject, SubjectNote] = {
         {"removedRows": "archive", "removalGuardPercent": 30},
     ),
     Subject.PAGINATION: SubjectNote(
-        "How the next page of an `http_json` source is asked for. Each page is kept when it is"
-        " here: a repeated attempt goes on after the last one.",
+        "How the next page of an `http_json` source is requested. Each page is kept once received:"
+        " a retry continues after the last one.",
         (
             ("`none`", "one request"),
             ("`page`", "`param` counts pages, from 1 or from the number in the URL"),
             ("`offset`", "`param` counts rows, from 0"),
-            ("`cursor`", "`param` takes what stands at `cursorPath` of the page before"),
+            ("`cursor`", "`param` is the value at `cursorPath` of the previous page"),
             ("`link_header`", "the `Link` header of a page names the next one, on the same host"),
             ("The end", "a page without rows, with fewer than `pageSize`, or without a next one"),
         ),
@@ -178,16 +172,16 @@ NOTES: Mapping[Subject, SubjectNote] = {
         "Pagination",
     ),
     Subject.UNDO: SubjectNote(
-        "For seven days an import is taken back by `imports/{id}/undo`, and the newest run of a"
-        " data source by `revert`: its records become what they were. Records that somebody changed"
-        " since are kept and counted. A database that an import created goes to the trash.",
+        "For seven days `imports/{id}/undo` undoes an import, and `revert` the newest run of a data"
+        " source: its records get their previous values. Records that changed since are kept and"
+        " counted. A database that an import created goes to the trash.",
         (("On the command line", "`workspace import --undo RUN`"),),
         {"reverted": 120, "kept": 2},
         "Reversal",
     ),
     Subject.ERRORS: SubjectNote(
-        "A run that failed has changed nothing. `error` says what was wrong, `errorKind` of which"
-        " kind it is. `fetch` and `timeout` are tried again, three times.",
+        "A failed run has changed nothing. `error` describes the error, `errorKind` is its kind."
+        " `fetch` and `timeout` are retried three times.",
         tuple((f"`{kind.value}`", says) for kind, says in ERROR_NOTES.items()),
         {
             "status": "failed",

@@ -109,7 +109,7 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
         return
     label, data = run.plan["label"], {"importId": str(run.id), "status": end.status.value}
     if end.problem is not None:
-        title, body = f"“{label}” could not be imported", end.problem.message
+        title, body = f"“{label}” import failed", end.problem.message
         data["errorKind"] = end.problem.kind.value
     else:
         title, body = f"“{label}” was imported", _counted(run, end.stats)
@@ -128,9 +128,7 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
 
 def _counted(run: SourceRunRow, stats: JsonObject) -> str:
     written = sum(stats[name] for name in ("rowsInserted", "rowsUpdated", "rowsUnchanged"))
-    counts = [
-        f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
-    ]
+    counts = [f"{written:,} rows imported, {stats['rowsSkipped']:,} skipped."]
     return " ".join([*counts, *remarks(RunColumns.model_validate(columns_of_run(run.progress)))])
 
 
@@ -148,7 +146,7 @@ async def _notify_of_failure(
         key = f"{data_source_id}/{since}/{problem.kind}"
     notice = Notice(
         kind=NotificationKind.DATA_SOURCE_FAILED,
-        title=f"“{source.title}” could not be refreshed",
+        title=f"“{source.title}” refresh failed",
         body=problem.message,
         item_id=source.id,
         run_id=run.id,
@@ -177,7 +175,7 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
     source = await source_item(work, run.workspace_id, data_source_id)
     notice = Notice(
         kind=NotificationKind.DATA_SOURCE_FAILED,
-        title=f"“{source.title}” was refreshed, but not all of it could be read",
+        title=f"“{source.title}” was refreshed with unreadable values",
         body=" ".join(remarks(columns)),
         item_id=source.id,
         run_id=run.id,
@@ -255,7 +253,7 @@ async def abandon_run(
 
 _ABANDONED = {
     ErrorKind.CANCELLED: "Cancelled in Temporal.",
-    ErrorKind.INTERNAL: "The run could not go on. Try again.",
+    ErrorKind.INTERNAL: "The run was interrupted. Try again.",
 }
 
 

@@ -67,7 +67,7 @@ async def run_actor(work: UnitOfWork, run: SourceRunRow) -> Actor:
     user_id = run.actor_user_id
     role = None if user_id is None else await role_of(work, run.workspace_id, user_id)
     if role is None or user_id is None:
-        raise DeniedError("Whoever asked for this is no member of the workspace any more.")
+        raise DeniedError("The requester is no longer a member of the workspace.")
     principal = Principal(
         type=PrincipalType.SYSTEM,
         id=run.id,
@@ -225,7 +225,7 @@ async def _removed(
         raise SourceProblem(
             ErrorKind.GUARD,
             f"The refresh would remove {removals:,} of {known:,} rows, more than {percent} %."
-            " Nothing was changed. Refresh with force if the rows are really gone.",
+            " Nothing was changed. If that is right, force the refresh.",
         )
     return selection, policy
 

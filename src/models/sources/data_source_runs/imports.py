@@ -128,7 +128,7 @@ def _plan(
 async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:
     check_fields(body.fields, body.key_fields)
     if body.mode is ImportMode.UPSERT and not body.key_fields:
-        raise ValidationError.at("keyFields", "An upsert needs the fields that tell rows apart.")
+        raise ValidationError.at("keyFields", "Required for upsert.")
     if body.target_database_id is not None:
         await require_edit(work, actor, body.target_database_id, DENIED)
     else:
@@ -170,7 +170,7 @@ async def _earlier(
         return run_id
     if run.plan["digest"] != digest:
         raise ConflictingMutationError(
-            "This clientMutationId was used with another input. Choose a new one."
+            "This clientMutationId was used with a different input. Use a new one."
         )
     if run.status != DataSourceRunStatus.SUCCEEDED and run.id != run_id:
         raise InProgressError("The import with this clientMutationId is still running.")
@@ -236,7 +236,7 @@ async def _connection(
 
 def _required(value: object, name: str, kind: ImportKind) -> None:
     if value is None:
-        raise ValidationError.at(name, f"An import of the kind {kind.value} needs it.")
+        raise ValidationError.at(name, f"Required for imports of the kind {kind.value}.")
 
 
 async def _file(work: UnitOfWork, actor: Actor, body: ImportSource) -> JsonObject:
@@ -244,7 +244,7 @@ async def _file(work: UnitOfWork, actor: Actor, body: ImportSource) -> JsonObjec
     assert body.file_id is not None
     found = await readable_file(work, actor, body.file_id)
     if found.byte_size > MAX_FILE_BYTES:
-        raise ValidationError.at("fileId", f"holds more than {MAX_FILE_BYTES // 1024**2} MiB")
+        raise ValidationError.at("fileId", f"must be at most {MAX_FILE_BYTES // 1024**2} MiB")
     file_format = body.format or format_named(found.name, found.mime_type)
     return {"fileId": str(body.file_id), "format": _known(file_format).value}
 
@@ -264,7 +264,7 @@ def _url(body: ImportSource) -> tuple[DataSourceKind, JsonObject]:
 def _inline(body: ImportSource) -> JsonObject:
     if [body.content, body.text, body.rows].count(None) != 2:
         raise ValidationError.at(
-            "content", "Inline takes exactly one of `content` in base64, `text` and `rows`."
+            "content", "Set exactly one of `content` (base64), `text` and `rows`."
         )
     if body.rows is not None:
         content = base64.b64encode(to_json(body.rows)).decode()
@@ -273,16 +273,18 @@ def _inline(body: ImportSource) -> JsonObject:
     try:
         base64.b64decode(content, validate=True)
     except binascii.Error:
-        raise ValidationError.at("content", "must be base64; `text` takes plain text") from None
+        raise ValidationError.at("content", "must be base64; use `text` for plain text") from None
     if body.format is None:
-        raise ValidationError.at("format", "`content` and `text` need it: csv, say, or json.")
+        raise ValidationError.at(
+            "format", "Required with `content` and `text`, for example csv or json."
+        )
     return {"content": content, "format": body.format.value}
 
 
 def _known(file_format: TableFormat | None) -> TableFormat:
     if file_format is None:
         known = ", ".join(TableFormat)
-        raise ValidationError.at("format", f"The name does not tell it; name one of: {known}.")
+        raise ValidationError.at("format", f"Unknown from the name. Set one of: {known}.")
     return file_format
 
 

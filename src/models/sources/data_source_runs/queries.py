@@ -152,10 +152,10 @@ def remarks(columns: RunColumns) -> list[str]:
     skipped = [f"{column.source_path} ({column.cells:,})" for column in columns.skipped_cells]
     new = [column.source_path for column in columns.new_columns]
     sentences = (
-        ("Cells that could not be read, and are empty", skipped),
-        ("Columns missing from the source, whose fields keep their values", preserved),
-        ("Columns missing from all rows, whose fields are empty", emptied),
-        ("Columns of another kind than before", other_kinds),
+        ("Unreadable values, left blank", skipped),
+        ("Columns missing from the source, fields keep their values", preserved),
+        ("Columns missing from all rows, fields are blank", emptied),
+        ("Columns of a different kind", other_kinds),
         ("New columns", new),
     )
     return [f"{subject}: {_listed(names)}." for subject, names in sentences if names]
@@ -234,7 +234,7 @@ async def import_outcome(
             found.error or "The import was cancelled."
         )
     if last:
-        raise InProgressError("The import is still running. Ask again for its result.")
+        raise InProgressError("The import is still running. Try again for its result.")
     return None
 
 

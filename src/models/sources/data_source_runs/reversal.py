@@ -61,9 +61,9 @@ async def accept_reversal(
     if run.reverted_at is not None:
         return
     if run.status != DataSourceRunStatus.SUCCEEDED or run.result is None:
-        raise ConflictError("Only a run that has succeeded can be reverted.")
+        raise ConflictError("Only succeeded runs can be reverted.")
     if run.completed_at is None or run.completed_at < work.now - REVERTIBLE:
-        raise ConflictError(f"A run can be reverted for {REVERTIBLE.days} days.")
+        raise ConflictError(f"Runs can only be reverted for {REVERTIBLE.days} days.")
     if data_source_id is not None and await _was_followed(work, run):
         raise ConflictError("A later run has refreshed the data source. Revert that one first.")
     await require_edit(work, actor, Id(run.result["databaseId"]), DENIED)

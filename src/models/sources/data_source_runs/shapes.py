@@ -99,7 +99,7 @@ class RunProgress(Shape):
 
 
 class Reversal(Shape):
-    """The outcome of taking a run back; records that somebody changed since were kept."""
+    """The outcome of reverting a run; records that changed since were kept."""
 
     reverted: int
     kept: int
@@ -134,12 +134,12 @@ class DataSourceRunDetail(Shape):
 
 
 class ImportSource(Input):
-    """The rows to bring in; beside `kind` stands what it needs.
+    """The rows to import, with the keys that their `kind` needs.
 
     `fileId` for file, `url` for url, `rows` or `format` with `content` or `text` for inline,
     `connectionId` and `resource` for connection. `content` is a file in base64, `text` the text of
-    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else what
-    its name tells, else its `Content-Type`, else its content.
+    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else
+    that of its name, else of its `Content-Type`, else of its content.
     """
 
     kind: Annotated[ImportKind, Field(strict=False)]
@@ -172,12 +172,12 @@ class PreviewImport(ImportSource):
 
 
 class ImportSpreadsheet(ImportSource):
-    """Body of import spreadsheet; beside `kind` stands what it needs.
+    """Body of import spreadsheet, with the keys that its `kind` needs.
 
     `fileId` for file, `url` for url, `rows` or `format` with `content` or `text` for inline,
     `connectionId` and `resource` for connection. `content` is a file in base64, `text` the text of
-    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else what
-    its name tells, else its `Content-Type`, else its content. Without `fields` every column
+    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else
+    that of its name, else of its `Content-Type`, else of its content. Without `fields` every column
     fills the field it suggests. Without `targetDatabaseId` a database is created, visible
     when the import is done.
     """
@@ -209,7 +209,7 @@ class SpreadsheetImportResult(Shape):
 
 
 class SpreadsheetImportDetail(Shape):
-    """An import as it stands; `result` when it has succeeded."""
+    """The current state of an import; `result` when it has succeeded."""
 
     id: Id
     workspace_id: Id
@@ -269,10 +269,10 @@ class RejectList(Shape):
 
 
 class SourceRunState(Shape):
-    """The changing part of a run that is watched; `skippedCells` had no form of their field.
+    """The changing part of a run that is watched; `skippedCells` did not match their field.
 
-    `advice` says what to do about the error. A run that should go on may wait for a worker that was
-    lost, since `waitingForWorkerSince`, and for a connection or a host: `waitingFor`.
+    `advice` says what to do about the error. An open run may wait for a lost worker, since
+    `waitingForWorkerSince`, and for a connection or a host: `waitingFor`.
     """
 
     status: DataSourceRunStatus

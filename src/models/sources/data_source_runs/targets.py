@@ -26,7 +26,7 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
-DENIED = "Filling a database needs edit access to it."
+DENIED = "You need edit access to the target database."
 
 Grown = Mapping[str, Sequence[JsonObject]]
 """Field key → the options that rows need and the field lacked, as they are stored."""
@@ -167,7 +167,7 @@ async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schem
             if spec.option_names.get(each["key"], each["name"]) != each["name"]:
                 raise SourceProblem(
                     ErrorKind.MAPPING,
-                    f"The options of {spec.label} were changed while rows were read. Try again.",
+                    f"The options of {spec.label} changed while rows were read. Try again.",
                 )
         specs[key] = replace(spec, options=(*spec.options, *missing))
     whole = replace(locked, fields={**locked.fields, **specs})

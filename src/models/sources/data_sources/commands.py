@@ -145,7 +145,7 @@ async def update_data_source(
         statement = statement.where(data_source.c.updated_at == expected_updated_at)
     written = await work.execute(statement)
     if written.rowcount == 0:
-        raise ConflictError("The data source was changed since it was read. Read it again.")
+        raise ConflictError("The data source changed since you read it. Read it again.")
     if "label" in body.model_fields_set:
         await rename_item(work, actor, row.item_id, body.label)
     if body.model_fields_set & _SCHEDULING:
@@ -240,7 +240,7 @@ def _id_of(value: object) -> Id | None:
 
 async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) -> None:
     if database_id is not None:
-        await require_edit(work, actor, database_id, "Filling a database needs edit access to it.")
+        await require_edit(work, actor, database_id, "You need edit access to the target database.")
 
 
 def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
@@ -256,10 +256,10 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
         _check_new_field(mapping, f"fields.{place}")
     for place, key in enumerate(key_fields):
         if keys and key not in keys:
-            reason = f"No column fills a field of this key; {nearest_known(key, keys, labels)}."
+            reason = f"No column fills this field; {nearest_known(key, keys, labels)}."
             raise ValidationError.at(f"keyFields.{place}", reason)
         if not re.match(PATTERN, key):
-            reason = "This is no key of a field: `suggestedKey` of the preview is, for each column."
+            reason = "Invalid field key. Use `suggestedKey` of the preview."
             raise ValidationError.at(f"keyFields.{place}", reason)
 
 
@@ -339,7 +339,7 @@ async def checked_target(
     """The target of a preview. Raises `NotFoundError`, `DeniedError`, `ValidationError`."""
     check_fields(fields, ())
     if database_id is not None:
-        await require_edit(work, actor, database_id, "You may not add records here.")
+        await require_edit(work, actor, database_id, "You can't add records here.")
     return Target(fields, database_id)
 
 
@@ -385,7 +385,7 @@ async def preview_outcome(
             raise UpstreamError(job.error or "The source could not be read. Try again.")
         raise ValidationError.at("config", job.error)
     if last:
-        raise InProgressError("The source takes long to answer. Try again.")
+        raise InProgressError("The source is slow to respond. Try again.")
     return None
 
 

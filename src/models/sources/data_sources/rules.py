@@ -40,14 +40,14 @@ from runtime.errors import ValidationError
 _COMMENT = r"--[^\n]*\n|#[^\n]*\n|/\*(?!M?!)[^*]*\*+(?:[^/*][^*]*\*+)*/"
 _READS = re.compile(rf"(?:\s|\(|{_COMMENT})*(?:select|with|values|table)\b", re.IGNORECASE)
 _OF_MYSQL = (
-    (re.compile(r"/\*M?!"), "Comments that are executed are refused: leave /*! … */ out."),
+    (re.compile(r"/\*M?!"), "Executable comments are not allowed. Remove /*! … */."),
     (
         re.compile(r"(?<![a-z_])into(?![a-z_0-9])", re.IGNORECASE),
-        "A query that only reads has no INTO; give a text that holds the word by params.",
+        "INTO is not allowed in queries. Pass text with this word in params.",
     ),
     (
         re.compile(r"load_file", re.IGNORECASE),
-        "A query reads tables and no files: leave LOAD_FILE out.",
+        "Queries can't read files. Remove LOAD_FILE.",
     ),
 )
 
@@ -61,8 +61,8 @@ def _reading_query(text: str) -> str:
 class SqlConfig(Input):
     """The rows of one query, run in a transaction that only reads.
 
-    `params` stand in the query as $1, $2 for PostgreSQL, %s for MySQL and ? for SQLite. The user of
-    the connection may read tables, no files of the server, and no other server (dblink).
+    `params` are written as $1, $2 for PostgreSQL, %s for MySQL and ? for SQLite. The user of the
+    connection may read tables, but no files of the server and no other server (dblink).
     """
 
     model_config = example(
@@ -118,10 +118,10 @@ _STEP = r"""(?:\.\.?(?:\*|[A-Za-z_][\w-]*)|\[(?:\*|-?\d{1,9}|'[^'\\]*'|"[^"\\]*"
 _JSON_PATH = re.compile(rf"\$(?:{_STEP}){{0,32}}")
 
 _REFUSED_STEPS = (
-    (re.compile(r"\?|=~"), "A filter is not read: bring all rows in, and filter them in a view."),
-    (re.compile(r"\s[-+*/]|[-+*/]\s"), "Arithmetic is not read: compute in a formula field."),
-    (re.compile(r"\[[^]'\"]*:"), "A slice is not read: bring all rows in with [*]."),
-    (re.compile(r"`|\("), "A function is not read: compute in a formula field."),
+    (re.compile(r"\?|=~"), "Filters are not supported. Import all rows and filter them in a view."),
+    (re.compile(r"\s[-+*/]|[-+*/]\s"), "Arithmetic is not supported. Use a formula field."),
+    (re.compile(r"\[[^]'\"]*:"), "Slices are not supported. Import all rows with [*]."),
+    (re.compile(r"`|\("), "Functions are not supported. Use a formula field."),
 )
 """Parts of JSONPath and its extensions that are not read, and what to do in their place."""
 
@@ -154,7 +154,7 @@ class Auth(Input):
         if self.type == "header" and self.header_name is None:
             raise ValueError("the type header needs headerName")
         if (self.type == "connection") is (self.connection_id is None):
-            raise ValueError("connectionId belongs to the type connection, which needs it")
+            raise ValueError("connectionId is required with the type connection, and only there")
         return self
 
 
@@ -213,8 +213,8 @@ class CellOptions(Input):
 class TableOptions(CellOptions):
     """Options for reading the cells of a sheet or of delimited text.
 
-    `headerRow` is the row that names the columns, counted from 1; 0 says that there is none.
-    Without it, titles above the header are passed over. What else is left out is taken from the
+    `headerRow` is the row with the column names, counted from 1; 0 means none. Without it, titles
+    above the header are skipped. Other options that are left out are taken from the
     rows: the date order from dates such as 21/11/2026, the decimal separator from numbers such as
     2842,61, the words for yes and no from columns that have no others. A date whose order nothing
     decides is not read.
@@ -301,7 +301,7 @@ CONFIGS: Mapping[DataSourceKind, type[Input]] = MappingProxyType(
 
 def _fillable(kind: FieldKind) -> FieldKind:
     if kind not in STORED_KINDS:
-        raise ValueError(f"No column can fill a field of the kind {kind.value}.")
+        raise ValueError(f"A column can't fill a field of the kind {kind.value}.")
     return kind
 
 
@@ -378,7 +378,7 @@ class Schedule(Input):
         if problem is not None:
             raise ValueError(problem)
         if self.timing.timetable.next_after(EARLIEST) is None:
-            raise ValueError("names no date that ever comes")
+            raise ValueError("never matches a date")
         return self
 
     @property
@@ -411,7 +411,7 @@ def check_use(
     provider = PROVIDERS[connection.provider]
     match kind:
         case DataSourceKind.SQL if connection.provider not in SQL_PROVIDERS:
-            raise ValidationError.at(place, f"{provider.label} answers no SQL queries.")
+            raise ValidationError.at(place, f"{provider.label} does not support SQL queries.")
         case DataSourceKind.SQL if connection.provider is ProviderName.MYSQL:
             problem = mysql_problem(str(config.get("query")))
             if problem is not None:
@@ -420,10 +420,10 @@ def check_use(
             raise ValidationError.at(place, f"{provider.label} has no resources to read.")
         case DataSourceKind.HTTP_JSON | DataSourceKind.HTTP_CSV | DataSourceKind.HTTP_XLSX:
             if connection.provider is not ProviderName.HTTP:
-                raise ValidationError.at(place, f"{provider.label} signs in at no URL.")
+                raise ValidationError.at(place, f"{provider.label} can't be used with a URL.")
             if not _reaches(connection.config["baseUrl"], config.get("url")):
                 raise ValidationError.at(
-                    "config.url", f"The connection reaches {connection.config['baseUrl']} only."
+                    "config.url", f"The connection only reaches {connection.config['baseUrl']}."
                 )
 
 

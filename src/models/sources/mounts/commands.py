@@ -170,9 +170,9 @@ async def request_sync(work: UnitOfWork, actor: Actor, mount_id: Id, job_id: Id)
     """
     found = await find_mount(work, actor.workspace_id, mount_id)
     if found.root_mount_id is not None:
-        raise ConflictError("An entry is synced with its mount, which is its rootMountId.")
+        raise ConflictError("An entry is synced with its mount. Sync its rootMountId.")
     if found.connection_id is None:
-        raise ConflictError("A link has no connection to sync it by.")
+        raise ConflictError("A link has no connection to sync with.")
     connection = await usable_connection(work, actor, found.connection_id, Capability.MOUNT)
     await work.execute(select(mount.c.id).where(*_this(actor, mount_id)).with_for_update())
     if (await find_mount(work, actor.workspace_id, mount_id)).sync_job_id is None:

@@ -43,7 +43,7 @@ SYNC_TIMING = Timing(
 )
 
 CANCELLED = "The sync was cancelled. Sync the mount again to complete it."
-INTERRUPTED = "The sync was interrupted. It is made again at its next time."
+INTERRUPTED = "The sync was interrupted. It runs again at the next scheduled time."
 
 
 class MountRow(Protocol):
@@ -89,10 +89,10 @@ class MountResource(Input):
 class MountDetail(Shape):
     """A mounted resource; without `connectionId` it is a link.
 
-    A `stale` one is not shown by its provider any more, and stays as it was; `error` says why the
-    provider could not be asked. `entries` counts what a recursive mount holds so far; a
-    `truncated` one holds as much as a mount may. `rootMountId` is the recursive mount that an
-    entry belongs to.
+    A `stale` one is no longer shown by its provider and is kept as it was; `error` says why the
+    provider could not be reached. `entries` is the number of entries of a recursive mount so far; a
+    `truncated` one has reached the limit. `rootMountId` is the recursive mount that an entry
+    belongs to.
     """
 
     id: Id
@@ -180,9 +180,9 @@ async def mount_outcome(
     if placed is not None:
         return await mounted_resource(work, actor.workspace_id, Id(placed))
     if job.status not in OPEN_JOB:
-        raise refusal_of(job) or UpstreamError("The provider could not be asked. Try again.")
+        raise refusal_of(job) or UpstreamError("The provider could not be reached. Try again.")
     if last:
-        raise InProgressError("The provider takes long to answer. Ask again with the same key.")
+        raise InProgressError("The provider is slow to respond. Try again with the same key.")
     return None
 
 

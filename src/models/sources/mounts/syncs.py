@@ -29,7 +29,7 @@ from runtime.postgresql.statements import lock_name
 class ListedFolder:
     """The content of one folder as a provider showed it; not `done` while a cursor is left.
 
-    `missing` says that it is not shown any more, `problem` why it could not be listed.
+    `missing` says that it is no longer shown, `problem` why it could not be listed.
     """
 
     folder: MountRow

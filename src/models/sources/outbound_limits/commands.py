@@ -31,7 +31,7 @@ from runtime.outbound_policy import canonical_host
 
 _place = outbound_place.c
 _LIMITED = or_(_place.per_second.is_not(None), _place.at_once.is_not(None))
-_NEEDS_ONE = "A limit has perSecond, atOnce or both."
+_NEEDS_ONE = "Set perSecond, atOnce or both."
 
 
 async def create_limit(
@@ -74,7 +74,7 @@ async def create_limit(
             ).returning(_place.id)
         )
     if limit_id is None:
-        raise ConflictError("The place has a limit. Change that one.")
+        raise ConflictError("This host or connection already has a limit. Change that one.")
     return await get_limit(work, actor, limit_id)
 
 
@@ -92,7 +92,7 @@ async def update_limit(
     """
     before = await _hold(work, actor, limit_id)
     if expected_updated_at not in {None, before.updated_at}:
-        raise ConflictError("The limit was changed since it was read. Read it again.")
+        raise ConflictError("The limit changed since you read it. Read it again.")
     changes = body.model_dump(exclude_unset=True)
     per_second = changes.get("per_second", before.per_second)
     at_once = changes.get("at_once", before.at_once)
@@ -142,7 +142,7 @@ async def _named_place(
     work: UnitOfWork, actor: Actor, body: CreateOutboundLimit
 ) -> dict[str, object]:
     if (body.host is None) == (body.connection_id is None):
-        raise ValidationError.at("host", "Name a host or a connection, and one of them only.")
+        raise ValidationError.at("host", "Set either a host or a connection.")
     if body.connection_id is not None:
         await get_connection(work, actor, body.connection_id)
         return {"connection_id": body.connection_id}
@@ -150,7 +150,7 @@ async def _named_place(
     try:
         return {"host": canonical_host(body.host)}
     except ValueError:
-        message = "must be the name or the address of a host, without scheme and port."
+        message = "must be a host name or address, without scheme and port."
         raise ValidationError.at("host", message) from None
 
 

@@ -63,10 +63,10 @@ class ResumeConnection(Input):
 
 
 class OutboundLimitBody(Shape):
-    """A limit, and how its place is called now.
+    """A limit and its current use.
 
-    So many calls are `waiting`, and `atOnceNow` are on their way. The next one goes at
-    `nextFreeAt`, as far as the rate and a pause say.
+    `waiting` calls are queued and `atOnceNow` are in flight. The next one is made at `nextFreeAt`,
+    by the rate and a pause.
     """
 
     id: Id

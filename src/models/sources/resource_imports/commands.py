@@ -133,7 +133,7 @@ async def record_import(
     whose name content could be made.
     """
     if actor.person is None:
-        raise DeniedError("An import needs a person in whose name it makes content.")
+        raise DeniedError("Only a person can start an import.")
     job_input = {
         "connectionId": str(connection_id),
         "resource": resource.to_json(),
@@ -163,10 +163,10 @@ async def import_outcome(
     if job.status in OPEN_JOB and not last:
         return None
     if job.status not in OPEN_JOB and job.status != JobStatus.SUCCEEDED:
-        raise refusal_of(job) or UpstreamError("The provider could not be asked. Try again.")
+        raise refusal_of(job) or UpstreamError("The provider could not be reached. Try again.")
     shown = await _shown(work, actor, job)
     if shown is None:
-        raise InProgressError("The provider takes long to answer. Ask again with the same key.")
+        raise InProgressError("The provider is slow to respond. Try again with the same key.")
     return shown
 
 

@@ -61,7 +61,7 @@ def importable(form: HostedForm) -> ImportableForm:
             form_field["help"] = question.help[:_LONGEST_HELP]
         native.questions.append(form_field)
     if not native.fields:
-        raise ValidationError.at("resource", "The form has no question that can be imported.")
+        raise ValidationError.at("resource", "The form has no questions that can be imported.")
     return native
 
 
@@ -138,7 +138,7 @@ async def form_outcome(
     if found.status == JobStatus.SUCCEEDED:
         return FormImportResult.model_validate(found.result)
     if found.status not in OPEN_JOB:
-        raise refusal_of(found) or UpstreamError("The provider could not be asked. Try again.")
+        raise refusal_of(found) or UpstreamError("The provider could not be reached. Try again.")
     if last:
-        raise InProgressError("The provider takes long to answer. Ask again with the same key.")
+        raise InProgressError("The provider is slow to respond. Try again with the same key.")
     return None

@@ -209,7 +209,7 @@ async def finish_database(
     if run.status in OPEN_RUN:
         return None
     if run.result is None:
-        raise ValidationError(run.error or "The table could not be brought in.")
+        raise ValidationError(run.error or "The table could not be imported.")
     item_id, counts = Id(run.result["itemId"]), _counted(run.stats)
     placed = await current_item(work, actor, item_id)
     if placed is None:

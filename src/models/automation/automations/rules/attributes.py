@@ -81,7 +81,7 @@ def attribute_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         place = f"attributes.{key}"
         if not is_binding(value):
             if holds_binding(value) or as_texts({key: value}) == {}:
-                yield place, f"It must be a text of 1 to {LONGEST_VALUE} characters, or a binding."
+                yield place, f"Must be a text of 1 to {LONGEST_VALUE} characters, or a binding."
         elif value["type"] not in _EARLY:
             yield place, f"A trigger can bind only: {', '.join(_EARLY)}."
         elif (wrong := next(problems(value, place), None)) is not None:

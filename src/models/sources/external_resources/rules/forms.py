@@ -56,7 +56,7 @@ _MOST_RATING = 10
 def google_form(document: object) -> HostedForm:
     """The content of a form. Raises NoFormError for a document that is none."""
     if not isinstance(document, dict) or not isinstance(document.get("info"), dict):
-        raise NoFormError("The document is no form of Google Forms.")
+        raise NoFormError("The document is not a Google Form.")
     info = document["info"]
     items = [one for one in _list(document.get("items")) if isinstance(one, dict)]
     return HostedForm(

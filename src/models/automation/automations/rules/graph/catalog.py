@@ -64,8 +64,8 @@ NAMED: Mapping[NodeKind, str] = {
     NodeKind.HTTP_REQUEST: "connectionId",
     NodeKind.SEND_WEBHOOK: "endpointId",
 }
-"""Parameters that only the config itself names: what a binding gives was checked by nobody."""
-BY_ID_ONLY = "It takes an id and no binding."
+"""Parameters that only the config itself names: what a binding gives was not checked."""
+BY_ID_ONLY = "Must be an id, not a binding."
 
 _KEYS = frozenset({*NAMED_BY, "databaseId"})
 
@@ -128,7 +128,7 @@ def missing(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str,
     for key, noun in NAMED_BY.items():
         for path, text in _texts(key, value.get(key)):
             if parse_id(text) is not None and not catalog.has(noun, text):
-                yield path, f'There is no {noun} "{shorten(text)}".'
+                yield path, f'{noun.capitalize()} "{shorten(text)}" not found.'
 
 
 def _texts(path: str, value: object) -> Iterator[tuple[str, str]]:
@@ -162,7 +162,7 @@ def _database(config: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[s
         return
     fields = catalog.databases.get(database_id.lower())
     if fields is None:
-        yield "databaseId", f'There is no database "{shorten(database_id)}".'
+        yield "databaseId", f'Database "{shorten(database_id)}" not found.'
         return
     for path, key in (*_texts("fieldKeys", config.get("fieldKeys")), *_field(config)):
         if key not in fields:
@@ -177,7 +177,7 @@ def _malformed(config: JsonObject) -> Iterator[tuple[str, str]]:
     for key in NAMED_BY:
         for path, text in _texts(key, config.get(key)):
             if text != "any" and parse_id(text) is None:
-                yield path, f'"{shorten(text)}" is no id.'
+                yield path, f'"{shorten(text)}" is not a valid id.'
 
 
 def _field(config: JsonObject) -> Iterator[tuple[str, str]]:
@@ -186,7 +186,7 @@ def _field(config: JsonObject) -> Iterator[tuple[str, str]]:
 
 def _wrong_kind(trigger: str, kind: str) -> str | None:
     if trigger == "record_date_reached" and kind not in _MOMENTS:
-        return f"The field holds no date: it is of the kind {kind}."
+        return f"Must be a date field, not {kind}."
     if trigger == "button_pressed" and kind != FieldKind.BUTTON:
-        return f"The field is no button: it is of the kind {kind}."
+        return f"Must be a button field, not {kind}."
     return None

@@ -110,7 +110,7 @@ def _problems(
     graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[Problem]:
     if _is_too_long(graph):
-        yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
+        yield "", f"Expressions and templates have more than {MAX_CEL} characters of CEL."
         return
     yield from structure_problems(graph)
     yield from value_problems(graph, catalog)
@@ -129,7 +129,7 @@ def _problems(
             yield node.id, message
         join = _join(node)
         if join is not None and (join.count or 0) > arrivals.get(node.id, 0):
-            yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
+            yield node.id, f"Waits for {join.count} edges, but fewer lead to it."
 
 
 def _is_too_long(graph: Graph) -> bool:
@@ -140,7 +140,7 @@ def _trigger(trigger_config: JsonObject, catalog: ReferenceCatalog) -> Iterator[
     try:
         yield from trigger_problems(read_trigger(trigger_config))
     except pydantic.ValidationError:
-        yield Detail("triggerConfig", "It cannot be read; save it again.")
+        yield Detail("triggerConfig", "The trigger is invalid. Save it again.")
     else:
         yield from trigger_reference_problems(trigger_config, catalog)
 
@@ -152,7 +152,7 @@ def _failure_automation(graph: Graph, catalog: ReferenceCatalog) -> Iterator[str
     if wanted.lower() == catalog.automation_id:
         yield "failureAutomationId: An automation cannot handle its own failures."
     elif not catalog.has(Noun.AUTOMATION, wanted):
-        yield "failureAutomationId: There is no such automation."
+        yield "failureAutomationId: Automation not found."
 
 
 def _join(node: GraphNode) -> JoinConfig | None:
@@ -218,7 +218,7 @@ def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]
             continue
         read = node_references(node, "vars") or frozenset()
         for key in sorted(read - graph.variables.keys()):
-            yield node.id, f'It reads the variable "{shorten(key)}", which the graph does not have.'
+            yield node.id, f'Reads the variable "{shorten(key)}", which the graph does not have.'
 
 
 def _secret_problems(node: GraphNode, catalog: ReferenceCatalog) -> Iterator[str]:

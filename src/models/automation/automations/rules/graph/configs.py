@@ -65,7 +65,7 @@ __all__ = [
 
 
 class ConditionConfig(Input):
-    """Go on by `true` or `false`: either a CEL expression, or a filter over what the node can read.
+    """Branch on true or false: by a CEL expression, or by a filter over what the node can read.
 
     In the filter, `field` is a path such as `trigger.record.data.price`.
     """
@@ -83,14 +83,14 @@ class ConditionConfig(Input):
 
 
 class SwitchCase(Input):
-    """One way out: an edge with the outcome `case` and this `caseKey` goes on."""
+    """One branch: the edges with the outcome `case` and this `caseKey` follow."""
 
     key: Annotated[str, Field(min_length=1, max_length=64)]
     expression: CelExpression
 
 
 class SwitchConfig(Input):
-    """Go on by the first case whose expression is true, else by `default`."""
+    """Branch on the first case whose expression is true, else on `default`."""
 
     model_config = example(
         {
@@ -107,7 +107,7 @@ class SwitchConfig(Input):
     def _distinct_keys(self) -> Self:
         keys = [case.key for case in self.cases]
         if len(set(keys)) < len(keys):
-            raise ValueError("every case needs a key of its own")
+            raise ValueError("every case needs a unique key")
         return self
 
 
@@ -132,7 +132,7 @@ class TransformConfig(Input):
 
 
 class JoinConfig(Input):
-    """Bring branches together: `all` waits for each, `any` for the first, `count` for so many."""
+    """Join branches: wait for `all`, for `any` one, or for `count` of them."""
 
     model_config = example({"mode": "count", "count": 2})
 
@@ -142,7 +142,7 @@ class JoinConfig(Input):
     @model_validator(mode="after")
     def _count_with_its_mode(self) -> Self:
         if (self.mode is JoinMode.COUNT) is (self.count is None):
-            raise ValueError("count belongs to the mode count, which needs it")
+            raise ValueError("count is required with the mode count, and only there")
         return self
 
 
@@ -337,7 +337,7 @@ class HttpRequestConfig(Input):
     """Call another server; the output is `{status, headers, body, bodyEncoding}`.
 
     The body is the JSON of an answer that says it is JSON, else its text, in the charset that the
-    answer states. An answer that is no text, such as an image or a PDF, is its bytes in Base64.
+    answer states. An answer that is not text, such as an image or a PDF, is its bytes in Base64.
     `bodyEncoding` says which: `json`, `text` or `base64`. With `saveAs` the answer, of up to 100
     MiB, becomes a file instead: `file` of the output is `{fileId, name, mimeType, byteSize}`. It is
     made once, however often the call is tried.

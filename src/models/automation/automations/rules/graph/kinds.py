@@ -58,7 +58,7 @@ class CostClass(StrEnum):
 
 
 class EdgeOutcome(StrEnum):
-    """The ending of a node that an edge stands for."""
+    """The ending of a node that an edge follows."""
 
     ALWAYS = "always"
     SUCCESS = "success"

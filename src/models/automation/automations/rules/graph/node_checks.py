@@ -66,7 +66,7 @@ def node_problems(
         yield f"{_place(node, path)}: {message}"
     for name in STATIC.get(kind, ()):
         if is_binding(parameters.get(name)):
-            yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
+            yield f"{_place(node, name)}: Must not be a binding."
     own = NAMED.get(kind)
     if own is not None and (own in node.input or is_binding(parameters.get(own))):
         yield f"{_place(node, own)}: {BY_ID_ONLY}"
@@ -75,7 +75,7 @@ def node_problems(
     for path in braces(parameters):
         yield f"{_place(node, path)}: {PLAIN_BRACES}"
     for node_id in sorted((node_references(node) or frozenset()) - nodes.keys()):
-        yield f'It reads the node "{shorten(node_id)}", which does not exist.'
+        yield f'Reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(parameters)
     of_kind = call_problems(named, catalog) if kind is NodeKind.CALL_AUTOMATION else ()
     for path, message in (*record_problems(kind, named, catalog), *of_kind):
@@ -93,7 +93,7 @@ def _missing(
     elif node.action_id is None:
         yield "actionId is required."
     elif not catalog.has(Noun.ACTION, node.action_id):
-        yield f'actionId: There is no action "{shorten(node.action_id)}".'
+        yield f'actionId: Action "{shorten(node.action_id)}" not found.'
 
 
 def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> 
         ]
     for path, text in texts:
         if is_binding(text) and not (kind is NodeKind.CONDITION and path == "expression"):
-            yield f"{_place(node, path)}: It is CEL text itself, not a binding."
+            yield f"{_place(node, path)}: Must be CEL text, not a binding."
         elif isinstance(text, str) and (problem := _cel_problem(text)) is not None:
             yield f"{_place(node, path)}: {problem}"
 
@@ -195,7 +195,7 @@ def _cel_problem(text: str) -> str | None:
             return None
     except BindingError as error:
         return error.message
-    return "The expression must give true or false."
+    return "The expression must return true or false."
 
 
 def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[str]:
@@ -284,7 +284,7 @@ def record_problems(
         return
     fields = catalog.databases.get(database_id.lower())
     if fields is None:
-        yield "databaseId", f'There is no database "{shorten(database_id)}".'
+        yield "databaseId", f'Database "{shorten(database_id)}" not found.'
     elif kind is NodeKind.QUERY_RECORDS:
         query = _plain(value.get("query"))
         for problem in (*_asked(query, fields), *_view_problems(query, catalog)):
@@ -337,7 +337,7 @@ def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
 def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
     view_id = query.get("viewId")
     if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Noun.VIEW, view_id):
-        yield Detail("viewId", f'There is no view "{shorten(view_id)}".')
+        yield Detail("viewId", f'View "{shorten(view_id)}" not found.')
 
 
 def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:

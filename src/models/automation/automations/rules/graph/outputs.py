@@ -175,7 +175,7 @@ def output_key_warnings(graph: Graph) -> Iterator[Problem]:
                 continue
             has = nearest_known(key, there) if there else "it is empty"
             what = f'"{shorten(key)}" of the output of the node "{shorten(other)}"'
-            yield node.id, f"It reads {what}, which never has it; {has}."
+            yield node.id, f"Reads {what}, which does not exist; {has}."
 
 
 def _keys(node: GraphNode) -> list[str] | None:

@@ -41,7 +41,7 @@ class _Binding(Input):
 
 
 class LiteralBinding(_Binding):
-    """The value as it stands, even if it looks like a binding."""
+    """The literal value, even if it looks like a binding."""
 
     model_config = example({"type": "literal", "value": {"type": "node", "value": "just text"}})
 
@@ -139,7 +139,7 @@ Binding = TypeAliasType(
         | ExpressionBinding,
         Field(
             discriminator="type",
-            description="Where a value comes from. In a config it may stand in place of any value.",
+            description="The source of a value. Usable in place of any value in a config.",
         ),
     ],
 )
@@ -277,8 +277,8 @@ class Mock(Input, AbsentNotNull):
 class GraphNode(Input, AbsentNotNull):
     """One node: what its kind needs to know is in `config`.
 
-    In place of any value in `config`, at any depth, a binding may stand. `input` overlays the
-    top-level keys of `config`; for the kind action it is the input of the action.
+    Any value in `config`, at any depth, may be a binding. `input` overlays the top-level keys of
+    `config`; for the kind action it is the input of the action.
     """
 
     id: NodeId
@@ -323,7 +323,7 @@ class TestPayload(Input):
 class Graph(Input, AbsentNotNull):
     """The nodes and edges of an automation.
 
-    Whether they mean something is checked when it is published, and told as `referenceIssues`.
+    They are validated when the automation is published; problems are in `referenceIssues`.
     """
 
     nodes: Annotated[list[GraphNode], Field(max_length=MAX_NODES, default_factory=list)]

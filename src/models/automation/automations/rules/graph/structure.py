@@ -146,15 +146,15 @@ def loop_problems(
 
 def _own_problems(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> Iterator[str]:
     if not any(e.source == loop.id and e.outcome == EdgeOutcome.ITEM for e in edges):
-        yield "No edge with the outcome item leads to what it repeats."
+        yield "The loop needs an edge with the outcome item."
     if len(enclosing(loop.id, home)) >= MAX_NESTING:
         yield f"Loops can be nested {MAX_NESTING} deep."
     collect = loop.parameters().get("collect")
     if isinstance(collect, str) and home.get(collect) != loop.id:
-        yield f'It collects outputs of "{shorten(collect)}", which is no node of its own body.'
+        yield f'Collects outputs of "{shorten(collect)}", which is not a node of its body.'
     if collect is True and len(ends := _ends(loop, edges, home)) > 1:
         named = ", ".join(map(_quoted, ends))
-        yield f"It collects outputs, but its body ends with several nodes: name one of {named}."
+        yield f"Collects outputs, but its body ends with several nodes: choose one of {named}."
 
 
 def _ends(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> list[str]:
@@ -170,7 +170,7 @@ def _crossing(edge: GraphEdge, home: Home) -> tuple[str, str] | None:
     if home[target] == inner:
         return None
     if edge.outcome == EdgeOutcome.ITEM and home[target] == home[source]:
-        return source, f"Its item edge leads to {_quoted(target)}, to which its other edges lead."
+        return source, f"Its item edge leads to {_quoted(target)}, as do its other edges."
     if home[target] != ROOT and home[target] not in (*enclosing(source, home), source):
         way = f"An edge from {_quoted(source)} leads into the body of {_named_loop(home[target])}"
         return target, f"{way} from outside; only its item edge may."
@@ -204,7 +204,7 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
                 yield node.id, f"It reads {_named_node(read_id, node)}, {_hidden(loops, around)}."
             # What a repeat has computed is seen in its next iteration.
             elif read_id in later and repeats.isdisjoint(loops):
-                yield node.id, f"It reads {_named_node(read_id, node)}, which has not run by then."
+                yield node.id, f"Reads {_named_node(read_id, node)}, which has not run by then."
 
 
 def _hidden(loops: Sequence[str], around: Collection[str]) -> str:

@@ -59,7 +59,7 @@ def _filter(text: str) -> str:
     except ExpressionError as error:
         raise ValueError(error.message) from None
     if not decides:
-        raise ValueError("The expression must give true or false.")
+        raise ValueError("The expression must return true or false.")
     return text
 
 
@@ -88,7 +88,7 @@ class WaitEventConfig(Input):
 
 
 class ApprovalField(Input):
-    """One question that whoever decides answers."""
+    """One question for the approver."""
 
     key: FieldKey
     label: Label
@@ -104,7 +104,7 @@ class ApprovalField(Input):
 
 
 class ApprovalTerms(Input):
-    """The terms a decision is held to, whoever may make it."""
+    """The terms of a decision."""
 
     required: Annotated[int, Field(ge=1, le=100)] = 1
     form: Annotated[list[ApprovalField], Field(max_length=50, default_factory=list)]
@@ -114,9 +114,9 @@ class ApprovalTerms(Input):
 class ApprovalConfig(ApprovalTerms):
     """Ask people to decide; the edges `approved`, `rejected` and `timeout` follow.
 
-    `required` many of the assignees, or of the members with the role, must approve; one of them
-    can reject. Whoever may edit the automation decides too, unless `allowEditors` is false.
-    Whoever started the run does not, unless `allowSelf` is true.
+    `required` is the number of approvals needed from the assignees, or from members with the role;
+    one rejection rejects. Members who can edit the automation can decide too, unless `allowEditors`
+    is false. The member who started the run cannot, unless `allowSelf` is true.
     """
 
     model_config = example(
@@ -143,7 +143,7 @@ class ApprovalConfig(ApprovalTerms):
         if not self.assignees and self.role is None:
             raise ValueError("needs assignees or role")
         if self.role is None and self.required > len(set(self.assignees)):
-            raise ValueError("required is more than there are assignees")
+            raise ValueError("required is greater than the number of assignees")
         if len({field.key for field in self.form}) < len(self.form):
             raise ValueError("two questions of the form have the same key")
         return self

@@ -191,8 +191,8 @@ def holds_binding(value: object, depth: int = 0) -> bool:
 
 
 PLAIN_BRACES = (
-    'It is plain text, in which {{ … }} stays as it is. Write {"type": "template", "value": "…"} '
-    'to have it filled in, {"type": "literal", "value": "…"} to keep it.'
+    'Plain text, in which {{ … }} is not replaced. Use {"type": "template", "value": "…"} '
+    'to replace it, or {"type": "literal", "value": "…"} to keep it.'
 )
 _BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
@@ -321,10 +321,10 @@ def _as_text(value: object) -> str:
 
 
 SENDERS = frozenset({NodeKind.HTTP_REQUEST, NodeKind.SEND_EMAIL, NodeKind.SEND_WEBHOOK})
-"""Kinds whose parameters are for somebody outside. An action's input is kept with its run, so the
+"""Kinds whose parameters leave the platform. An action's input is kept with its run, so the
 secrets an action sends are named by its own config."""
 
-SECRETS_LEAVE = "Only nodes and steps that call or write to somebody outside may use secrets."
+SECRETS_LEAVE = "Only nodes and steps that call external services may use secrets."
 
 
 class SecretMark(str):
@@ -347,7 +347,7 @@ class SecretMark(str):
 
 def no_secret(name: str) -> str:
     """The error message for a name that no secret of the workspace has."""
-    return f'There is no secret "{shorten(name)}".'
+    return f'Secret "{shorten(name)}" not found.'
 
 
 def marked_names(value: object) -> Iterator[str]:

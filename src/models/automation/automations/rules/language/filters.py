@@ -70,7 +70,7 @@ def matches(tree: object, variables: Mapping[str, Any], now: datetime) -> bool:
     try:
         read = read_tree(tree, read_path_leaf)
     except FilterError as error:
-        raise BindingError(f"The filter cannot be read: {error}.") from None
+        raise BindingError(f"Invalid filter: {error}.") from None
     known = dict(variables)
     return holds(read, lambda leaf: leaf.holds(known, now))
 
@@ -160,7 +160,7 @@ def filter_is_wrong(predicate: object, variables: tuple[str, ...]) -> Iterator[t
             program, _ = _program(predicate, variables)
             program.require_value()
             if program.type not in {"BOOL", "DYN"}:
-                yield "filter", "The expression must give true or false."
+                yield "filter", "The expression must return true or false."
         except BindingError as error:
             yield "filter", error.message
     elif predicate is not None:
@@ -237,7 +237,7 @@ def passes(
     program, reads = _program(predicate, variables)
     result = program.run(reads.take(values))
     if not isinstance(result, bool):
-        raise BindingError("The filter must give true or false.")
+        raise BindingError("The filter must return true or false.")
     return result
 
 

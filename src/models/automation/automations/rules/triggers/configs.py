@@ -54,7 +54,7 @@ def parse_trigger_config(config: JsonObject) -> JsonObject:
 
 def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
     if not problem["loc"]:
-        return Detail("triggerConfig.kind", f"It must be one of: {', '.join(TriggerKind)}.")
+        return Detail("triggerConfig.kind", f"Must be one of: {', '.join(TriggerKind)}.")
     where = ".".join(filter(None, ["triggerConfig", place(problem, given)]))
     return Detail(where, sentence(problem, TriggerConfig))
 
@@ -85,7 +85,7 @@ def _kind_problems(trigger: TriggerConfig) -> Iterator[Problem]:
     elif isinstance(trigger, RecordTrigger):
         yield from filter_is_wrong(trigger.filter, CHANGE)
         if trigger.field_keys and trigger.kind != "record_updated":
-            yield "fieldKeys", "Only record_updated takes it."
+            yield "fieldKeys", "Only allowed with record_updated."
     elif isinstance(trigger, RecordMatchesTrigger):
         yield from filter_is_wrong(trigger.filter, STATE)
     elif isinstance(trigger, ManualTrigger | AutomationCalledTrigger):
@@ -111,7 +111,7 @@ def _missing_keys(trigger: TriggerConfig) -> Iterator[Problem]:
             yield str(type(trigger).model_fields[name].alias), "This key is required."
     if isinstance(trigger, FormSubmittedTrigger) and trigger.form_item_id is None:
         # A view of the kind form shows records; only forms take submissions.
-        yield "formItemId", "This key is required: submissions are made to the item of a form."
+        yield "formItemId", "This key is required: the item of the form."
 
 
 def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
@@ -121,7 +121,7 @@ def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
         if (problem := cron_problem(trigger.cron)) is not None:
             yield "cron", problem
         elif Timetable(cron=parse_cron(trigger.cron)).next_after(EARLIEST) is None:
-            yield "cron", "The cron expression names no day that ever comes, such as 30 February."
+            yield "cron", "The cron expression never matches a date."
     yield from _timezone_problem(trigger.timezone)
     yield from _bound_problems(trigger)
 
@@ -131,11 +131,11 @@ def _bound_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
     years = {name: datetime.fromisoformat(text).year for name, text in given.items() if text}
     outside = [name for name, year in years.items() if not EARLIEST.year <= year <= LAST_YEAR]
     for name in outside:
-        yield name, f"It must lie between the years {EARLIEST.year} and {LAST_YEAR}."
+        yield name, f"Must be between the years {EARLIEST.year} and {LAST_YEAR}."
     if outside or not trigger.start_at or not trigger.end_at or not is_timezone(trigger.timezone):
         return
     if trigger.instant(trigger.end_at) <= trigger.instant(trigger.start_at):
-        yield "endAt", "It must be later than startAt."
+        yield "endAt", "Must be later than startAt."
 
 
 def _timezone_problem(name: str) -> Iterator[Problem]:
@@ -153,7 +153,7 @@ def schema_problem(schema: JsonObject) -> str | None:
     try:
         _validator(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        return f"It is not a usable JSON Schema: {_reason(error)}"
+        return f"Invalid JSON Schema: {_reason(error)}"
     return None
 
 
@@ -173,7 +173,7 @@ def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
             break
     if details:
         raise ValidationError(
-            f"The payload does not fit the automation's input schema: {details[0].message}",
+            f"The payload does not match the automation's input schema: {details[0].message}",
             details,
         )
 
@@ -185,7 +185,7 @@ def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
 
 
 def _refuse(uri: str) -> NoReturn:
-    raise ValueError(f"{uri} is outside the schema, and nothing is fetched")
+    raise ValueError(f"{uri} is outside the schema and is not fetched")
 
 
 def _reason(error: Exception) -> str:

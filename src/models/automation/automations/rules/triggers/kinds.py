@@ -79,10 +79,10 @@ class ManualTrigger(Trigger):
 
 
 class ScheduleTrigger(Trigger):
-    """Started by the clock: by `cron`, read in `timezone`, or every `intervalSeconds`.
+    """Started on a schedule: by `cron`, read in `timezone`, or every `intervalSeconds`.
 
-    `overlap` says what happens while an earlier run still goes on. What fell due while the platform
-    was away is made up for within `catchupWindowSeconds`. The payload is `{scheduledAt, timezone}`.
+    `overlap` says what happens while an earlier run is still open. Runs that fell due during an
+    outage are started within `catchupWindowSeconds`. The payload is `{scheduledAt, timezone}`.
     """
 
     model_config = example({"kind": "schedule", "cron": "0 9 * * 1-5", "timezone": "Europe/Berlin"})
@@ -262,7 +262,7 @@ class RecordMatchesTrigger(Trigger):
 
 
 class RecordDateReachedTrigger(Trigger):
-    """Started so many minutes after (or, below zero, before) the date in a field of a record.
+    """Started a number of minutes after (if negative, before) the date in a field of a record.
 
     The payload is `{record, dueAt}`.
     """

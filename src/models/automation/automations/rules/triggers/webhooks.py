@@ -38,9 +38,9 @@ class Signature(Input, AbsentNotNull):
     """The way a call is signed.
 
     `standard_webhooks` is the specification of that name; the other keys are for `hmac_sha256`:
-    the digest of `signedContent` stands in `header`, perhaps after `sha256=`. With a
-    `timestampHeader` the call must also be recent; when that is `header` itself, both stand in it
-    as `t=…,v1=…`.
+    the digest of `signedContent` is in `header`, optionally after `sha256=`. With a
+    `timestampHeader` the call must also be recent; when that is `header` itself, both are in it as
+    `t=…,v1=…`.
     """
 
     scheme: Literal["standard_webhooks", "hmac_sha256"] = "standard_webhooks"
@@ -98,12 +98,12 @@ def webhook_problems(webhook: Webhook) -> Iterator[tuple[str, str]]:
     """Reasons not to publish an automation with this webhook: place in the config, sentence."""
     if webhook.signature is not None:
         if webhook.auth != "signature":
-            yield "signature", "It belongs to the auth signature."
+            yield "signature", "Only allowed with the auth signature."
         yield from _signature_problems(webhook.signature)
     if webhook.header is not None and webhook.auth != "header":
-        yield "header", "It belongs to the auth header."
+        yield "header", "Only allowed with the auth header."
     if webhook.secret_name is not None and webhook.auth == "none":
-        yield "secretName", "It has no use with the auth none."
+        yield "secretName", "Not allowed with the auth none."
     if webhook.dedupe is not None:
         yield from _dedupe_problems(webhook.dedupe)
     yield from _filter_problems(webhook)
@@ -114,23 +114,23 @@ def _signature_problems(signature: Signature) -> Iterator[tuple[str, str]]:
         for name in ("header", "timestamp_header", "signed_content"):
             if getattr(signature, name) is not None:
                 alias = Signature.model_fields[name].alias
-                yield f"signature.{alias}", "It belongs to the scheme hmac_sha256."
+                yield f"signature.{alias}", "Only allowed with the scheme hmac_sha256."
         return
     if signature.header is None:
-        yield "signature.header", "It is needed: the name of the header that holds the signature."
+        yield "signature.header", "Required: the name of the header that holds the signature."
     wanted = ["{body}"] if signature.timestamp_header is None else ["{body}", "{timestamp}"]
     if sorted(_PLACEHOLDER.findall(signature.content)) != wanted:
         yield (
             "signature.signedContent",
-            "It holds {body} once, {timestamp} once with a timestampHeader, no other placeholder.",
+            "Must hold {body} once, {timestamp} once with a timestampHeader, no other placeholder.",
         )
 
 
 def _dedupe_problems(dedupe: Deduplication) -> Iterator[tuple[str, str]]:
     if (dedupe.name is None) is not (dedupe.source == "body_hash"):
-        yield "dedupe.name", "It belongs to the sources header and path, which need it."
+        yield "dedupe.name", "Required with the sources header and path, and only there."
     elif dedupe.source == "header" and not _HEADER.fullmatch(dedupe.name or ""):
-        yield "dedupe.name", "It is not the name of a header."
+        yield "dedupe.name", "Invalid header name."
     elif dedupe.source == "path":
         try:
             compile_path(dedupe.name or "")
@@ -146,4 +146,4 @@ def _filter_problems(webhook: Webhook) -> Iterator[tuple[str, str]]:
         if problem is not None:
             yield "filter", problem
         elif not compile_expression(webhook.filter).decides:
-            yield "filter", "The expression must give true or false."
+            yield "filter", "The expression must return true or false."
