@@ -57,7 +57,7 @@ async def test_a_graph_is_drawn_while_it_is_written(
     await page.until(drawn("wait"))
     await rewrite(page, json.dumps(second(), indent=1))
     await page.until(drawn("tell"))
-    assert "Nothing keeps it" in await page.text("#live")
+    assert "Ready to publish" in await page.text("#live")
     await rewrite(page, '{\n"nodes": [')
     await page.until("document.getElementById('live').innerText.includes('Line 2')")
     assert await page.evaluate("document.getElementById('graph-text').value") == '{\n"nodes": ['
@@ -88,7 +88,7 @@ async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, perso
     await page.click(".editor .button.primary")
     await page.until("document.querySelector('[role=alert]') !== null")
     assert await page.evaluate("document.getElementById('graph-text').value") == mine
-    assert await page.text(".editor .button.primary") == "Save over it"
+    assert await page.text(".editor .button.primary") == "Overwrite"
     await page.click(".editor .button.primary")
     await page.until("document.querySelector('.notice') !== null")
     # The browser tells a page that was answered with 409 as an error, which it is not here.

@@ -64,4 +64,4 @@ async def test_a_person_tries_a_draft_on_some_runs_and_promotes_it(
     await page.click("#promote .primary")
     await page.until("location.pathname.endsWith('/" + automation + "')")
     await page.until("document.querySelector('#graph .node') !== null")
-    assert "canary is under way" not in await page.text("main")
+    assert "Canary running" not in await page.text("main")

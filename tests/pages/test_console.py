@@ -193,7 +193,7 @@ async def test_a_run_is_cancelled_with_the_keyboard(
     await page.press("Enter")
     await page.until("document.getElementById('cancel').open")
     for _ in range(6):
-        if await page.evaluate("document.activeElement.innerText") == "Cancel the run":
+        if await page.evaluate("document.activeElement.innerText") == "Cancel run":
             break
         await page.press("Tab")
     await page.press("Enter")
@@ -225,7 +225,7 @@ async def test_a_list_is_refreshed_while_somebody_looks(
     automation_id = await person.automation(graph(node("only", "transform", output={})))
     await sign_in(page, server, person.space)
     await page.open(f"{person.home}/runs")
-    assert "Nothing has run yet" in await page.text("main")
+    assert "No runs yet" in await page.text("main")
     await person.start(automation_id)
     await page.until("document.querySelector('.badge[data-status=succeeded]') !== null")
     assert re.search(r"\d+ s ago|now", await page.text("tbody time"))

@@ -75,7 +75,7 @@ async def test_a_person_decides_by_the_link_alone(
     await eventually(has_ended, what="the end of the run")
     await page.open(f"{server.url}{path}")
     await page.until("document.querySelector('.decision') === null")
-    assert "decides nothing" in await page.text("[role=status]")
+    assert "no longer valid" in await page.text("[role=status]")
     # The browser notes the 409.
     assert all("409" in problem for problem in page.problems)
     page.problems.clear()

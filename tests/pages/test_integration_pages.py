@@ -49,7 +49,7 @@ async def test_a_connection_is_made_and_tested(
     await connect(page, person)
     await page.click("form[action$='/test'] button")
     await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
-    assert "works" in await page.text("#live")
+    assert "working" in await page.text("#live")
     await shown(page, screens, "connection")
     await page.open(f"{person.home}/integrations")
     await shown(page, screens, "list")

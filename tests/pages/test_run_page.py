@@ -217,8 +217,8 @@ async def first_answer(page: Page, answer: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
-        ("Promise.reject(new TypeError('offline'))", "does not answer"),
-        ("Promise.resolve(new Response('{\"data\": '))", "broke off"),
+        ("Promise.reject(new TypeError('offline'))", "is not responding"),
+        ("Promise.resolve(new Response('{\"data\": '))", "was cut off"),
     ],
     ids=["away", "broken"],
 )
@@ -278,7 +278,7 @@ async def test_an_approval_says_who_may_decide(
     await page.until("document.querySelector('#details').innerText.includes('members with the')")
     shown = (await page.text("#details")).lower()
     assert "members with the role admin" in shown
-    assert "no" in shown.partition("editors may decide")[2].split()[:1]
+    assert "no" in shown.partition("Editors can approve")[2].split()[:1]
 
 
 @pytest.mark.long
@@ -346,7 +346,7 @@ async def test_everything_is_reached_with_the_keyboard(
     await page.until("document.getElementById('details').innerText.includes('\"number\": 2')")
     assert await page.evaluate("location.hash") == "#two"
     await page.press("Escape")
-    await page.until("document.getElementById('details').innerText.includes('The run')")
+    await page.until("document.getElementById('details').innerText.includes('Overview')")
     # Colour is never all that tells a status.
     legend = await page.text("#legend")
     for word in ("running", "waiting", "succeeded", "failed", "skipped", "cancelled"):

@@ -143,7 +143,7 @@ async def test_a_key_is_made_by_keyboard_and_gone_with_its_page(
     assert str(token).startswith("svc_sk_")
     assert str(token) not in await page.evaluate("location.href")
     await page.screenshot(screens / "settings-key-shown-once.png")
-    await tab_to(page, "I have stored it")
+    await tab_to(page, "Done")
     await page.press("Enter")
     await page.until("document.querySelector('h1')?.textContent === 'API keys'")
     assert "By keyboard" in await page.text("main")

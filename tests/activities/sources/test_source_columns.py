@@ -496,16 +496,15 @@ async def test_people_are_notified_once_of_the_same(source: MakeSource) -> None:
         await goods.read(rows, ["code", "qty", "size"], trigger=by_itself)
     [body] = await told()
     assert body == (
-        "Cells that could not be read, and are empty: qty (1). Columns missing from the source,"
-        " whose fields keep their values: day. Columns of another kind than before: qty (number to"
-        " text). New columns: size."
+        "Unreadable values, left blank: qty (1). Columns missing from the source, fields keep their"
+        " values: day. Columns of a different kind: qty (number to text). New columns: size."
     )
     rows[0]["day"] = "1/2/2024"
     await goods.read(rows, ["code", "qty", "day", "size"], trigger=by_itself)
     assert (await told())[1:] == [
         (
-            "Cells that could not be read, and are empty: day (1), qty (1)."
-            " Columns of another kind than before: day (date to text)."
+            "Unreadable values, left blank: day (1), qty (1)."
+            " Columns of a different kind: day (date to text)."
         )
     ]
     wanted = select(workspace_event.c.data).where(

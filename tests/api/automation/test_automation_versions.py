@@ -123,7 +123,7 @@ async def test_a_version_of_another_automation_is_told_only_where_that_is_seen(
     assert refusal(seen) == (400, "validation_error")
     (detail,) = seen.json()["details"]
     named = "automationVersionId" if "run" in operation else "versionId"
-    assert detail == {"path": named, "message": "This version is another automation's."}
+    assert detail == {"path": named, "message": "The version belongs to another automation."}
     unseen = [await name(one) for one in (hidden["versionId"], theirs["versionId"], uuid4())]
     assert {refusal(answer) for answer in unseen} == {(404, "not_found")}
     assert len({answer.content for answer in unseen}) == 1
@@ -148,7 +148,7 @@ async def test_restore_of_what_no_longer_compiles_is_refused(client: Client, spa
     assert refused.json()["details"] == [
         {
             "path": "graph.q",
-            "message": f'config.databaseId: There is no database "{database["id"]}".',
+            "message": f'config.databaseId: Database "{database["id"]}" not found.',
         }
     ]
     assert await row_counts(space) == before

@@ -104,7 +104,7 @@ async def test_another_run_is_named(client: Client, space: Space, version: Any) 
     run = await insert_run(space, version, 1, [node("a", 0)], status="cancelled")
     answer = await client.get(comparison(space, version, run))
     assert refusal(answer) == (400, "validation_error")
-    assert "Name a run" in answer.text
+    assert "Choose a run" in answer.text
     found = read(await client.get(comparison(space, version, run), params={"with": later}))
     assert found["reference"]["id"] == later
     assert "firstDivergence" not in found

@@ -159,7 +159,7 @@ async def test_failed_runs_are_retried_once_by_operations_over_the_same_runs(
     new = read(await client.get(f"{path_of(made)}/runs/{listed[0]['newRunId']}"))
     assert new["metadata"]["operationId"] == first["id"]
     assert await results(client, space, second) == [
-        {**one, "outcome": "skipped", "reason": "It was retried before."} for one in listed
+        {**one, "outcome": "skipped", "reason": "The run was already retried."} for one in listed
     ]
     wanted = {"action": "retry", "filter": {}}
     assert (

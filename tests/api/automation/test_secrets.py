@@ -139,7 +139,7 @@ async def test_a_secret_is_its_own_workspace_s(
     assert (await create(client, space, graph={"nodes": [call]}))["referenceIssues"] == []
     theirs = await create(stranger, other, graph={"nodes": [call]})
     (issue,) = theirs["referenceIssues"]
-    assert issue["message"] == 'auth.token: There is no secret "a".'
+    assert issue["message"] == 'auth.token: Secret "a" not found.'
 
 
 async def test_a_sealed_value_is_bound_to_its_place(client: Client, space: Space) -> None:

@@ -397,7 +397,7 @@ async def test_a_secret_of_the_workspace_verifies_what_its_sender_signs(
 async def test_a_secret_that_is_not_there_is_an_issue(client: Client, space: Space) -> None:
     made = await create(client, space, triggerConfig={"kind": "webhook", "secretName": "NOWHERE"})
     assert [issue["message"] for issue in made["referenceIssues"]] == [
-        'triggerConfig.secretName: There is no secret "NOWHERE".'
+        'triggerConfig.secretName: Secret "NOWHERE" not found.'
     ]
     assert refusal(await client.post(f"{path_of(made)}/publish", json={})) == (
         400,

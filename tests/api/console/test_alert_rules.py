@@ -71,7 +71,7 @@ async def test_a_rule_is_tried_disabled_enabled_and_deleted(
     own = f"/workspaces/{space.id}/alert-rules/{rule['id']}"
     tried = await owner.send_form(f"{own}/test")
     assert tried.status_code == 200
-    assert "It does not hold now" in tried.text
+    assert "Would not trigger now" in tried.text
     for action, enabled in (("disable", False), ("enable", True)):
         assert (await owner.send_form(f"{own}/{action}")).status_code == 303
         assert (await rules(client, space))[0]["enabled"] == enabled
@@ -126,7 +126,7 @@ async def test_a_viewer_reads_rules_and_makes_none(
     ("condition", "words"),
     [
         ({"kind": "failures", "runs": 1, "minutes": 15}, "1 run within 15 minutes"),
-        ({"kind": "duration", "minutes": 1}, "Started more than 1 minute ago"),
+        ({"kind": "duration", "minutes": 1}, "Open for more than 1 minute"),
         ({"kind": "queue_age", "minutes": 5}, "Queued for more than 5 minutes"),
         ({"kind": "worker_gone", "minutes": 5}, "For 5 minutes"),
     ],
@@ -149,5 +149,5 @@ async def test_a_rule_about_one_automation_leads_to_it(
     body = {"label": "Quiet", "condition": condition}
     rule = read(await client.post(f"{space.path}/alert-rules", json=body), 201)
     page = (await owner.get(f"/workspaces/{space.id}/alert-rules/{rule['id']}")).text
-    assert "None has ended for 60 minutes" in page
+    assert "No finished run for 60 minutes" in page
     assert f'href="/workspaces/{space.id}/automations/{made["id"]}"' in page

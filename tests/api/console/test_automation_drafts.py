@@ -42,7 +42,7 @@ async def test_a_draft_is_saved_published_and_discarded(
     written = {"graph": json.dumps(numbered(1)), "trigger": MANUAL}
     answer = await sent(owner, path, **written, **state_of(made))
     assert (answer.status_code, answer.headers["location"]) == (303, f"{path}/edit?notice=saved")
-    assert "The draft is saved." in (await owner.get(answer.headers["location"])).text
+    assert "Draft saved" in (await owner.get(answer.headers["location"])).text
     now = read(await client.get(path_of(made)))
     assert now["graph"]["nodes"][0]["config"] == numbered(1)["nodes"][0]["config"]
     answer = await sent(owner, path, "/publish", **written, **state_of(now), note="First")
@@ -67,7 +67,7 @@ async def test_two_people_who_edit_do_not_overwrite_each_other_unawares(
     answer = await sent(owner, path, graph=text, trigger=MANUAL, **state_of(made))
     assert answer.status_code == 409
     assert text in unescape(answer.text)
-    assert "Save over it" in answer.text
+    assert "Overwrite" in answer.text
     assert "<img src=x" not in answer.text
     now = read(await client.get(path_of(made)))
     assert now["graph"]["nodes"][0]["config"] == numbered(1)["nodes"][0]["config"]
@@ -80,7 +80,7 @@ async def test_two_people_who_edit_do_not_overwrite_each_other_unawares(
     ("graph", "trigger", "words"),
     [
         ('{\n "nodes": [\n', MANUAL, "Line 3"),
-        ("[]", MANUAL, "It must be a JSON object."),
+        ("[]", MANUAL, "Enter a JSON object."),
         ('{"nodes": [{"id": "a", "kind": "pigeon"}]}', MANUAL, "Line 1"),
         ('{"knots": []}', MANUAL, "knots"),
         ('{"nodes": []}', '{"kind": "pigeon"}', "triggerConfig.kind"),
@@ -127,7 +127,7 @@ async def test_a_check_draws_and_saves_nothing(
     assert (whole.status_code, "<html" in whole.text) == (200, True)
     part = await owner.send_form(f"{path}/edit/check", f"{path}/edit", PART, **fields)
     assert (part.status_code, "<html" in part.text) == (200, False)
-    assert "Nothing keeps it" in part.text
+    assert "Ready to publish" in part.text
     assert 'id="graph-data"' in part.text
     fields["graph"] = "{"
     unreadable = await owner.send_form(f"{path}/edit/check", f"{path}/edit", PART, **fields)

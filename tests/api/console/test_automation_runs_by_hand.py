@@ -27,7 +27,7 @@ async def test_the_last_five_distinct_payloads_are_offered(
 ) -> None:
     made = await publish(client, space)
     path = path_of(made).removeprefix("/v1")
-    assert "It has not run yet." in (await owner.get(f"{path}/run")).text
+    assert "No runs yet" in (await owner.get(f"{path}/run")).text
     runs = [
         await start(client, made, {"order": name, "note": HOSTILE})
         for name in ("a", "b", "c", "d", "e", "f", "f", "b")
@@ -79,7 +79,7 @@ async def test_a_draft_alone_is_tested_and_not_run(
 ) -> None:
     made = await create(client, space)
     path = path_of(made).removeprefix("/v1")
-    assert "Test the draft" in (await owner.get(f"{path}/run")).text
+    assert "Test draft" in (await owner.get(f"{path}/run")).text
     assert (await owner.send_form(f"{path}/run", payload="{}")).status_code >= 400
     assert (await owner.send_form(f"{path}/test-run", payload="{}")).status_code == 303
 
@@ -138,6 +138,6 @@ async def test_the_list_tells_how_the_last_runs_ended(
         )
     listed = (await owner.get(f"/workspaces/{space.id}/automations")).text
     assert "33 %" in listed
-    assert "1 of the last 3 that ended" in listed
+    assert "1 of the last 3 finished runs" in listed
     async with foreign.database.transaction() as work:
         assert await recent_outcomes(work, foreign.actor, [made["id"]], 20) == {}

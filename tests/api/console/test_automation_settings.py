@@ -119,6 +119,4 @@ async def test_readers_and_strangers_change_nothing(
 def test_every_trigger_has_a_sentence(kind: TriggerKind) -> None:
     sentence = in_words({"kind": kind.value, "cron": "0 9 * * *"})
     assert sentence.endswith(".")
-    assert in_words({"kind": "schedule", "intervalSeconds": 300}) == (
-        "The clock starts it every 5 min 00 s."
-    )
+    assert in_words({"kind": "schedule", "intervalSeconds": 300}) == ("Runs every 5 min 00 s.")

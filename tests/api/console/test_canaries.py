@@ -32,7 +32,7 @@ async def test_a_canary_is_started_and_promoted_by_forms(
     place = path_of(made).removeprefix("/v1")
     assert f'href="{place}/canary"' in (await owner.get(place)).text
     page = await owner.get(f"{place}/canary")
-    assert "The open draft, v2" in page.text
+    assert "Draft, v2" in page.text
     fields = {"draftVersionId": made["draftVersionId"], "idempotencyKey": form_key(page)}
     for percent in ("", "much", "100", "0", "nan"):
         answer = await owner.send_form(
@@ -49,7 +49,7 @@ async def test_a_canary_is_started_and_promoted_by_forms(
     ]
     assert [one.status_code for one in answers] == [303, 303]
     shown = (await owner.get(place)).text
-    assert "A canary is under way: v2 has 12.5 % of runs" in shown
+    assert "Canary running: v2 gets 12.5 % of runs" in shown
     for _ in range(6):
         read(await client.post(f"{path_of(made)}/run", json={}))
     page = await owner.get(f"{place}/canary")
@@ -63,7 +63,7 @@ async def test_a_canary_is_started_and_promoted_by_forms(
         assert f'action="{place}/canary/promote"' not in page.text
     answer = await owner.send_form(f"{place}/canary/promote", page=place)
     assert (answer.status_code, answer.headers["location"]) == (303, place)
-    assert "A canary is under way" not in (await owner.get(place)).text
+    assert "Canary running" not in (await owner.get(place)).text
     found = read(await client.get(path_of(made)))
     assert found["publishedVersionId"] == made["draftVersionId"]
 
@@ -81,7 +81,7 @@ async def test_a_canary_is_taken_back(client: Client, owner: Visitor, space: Spa
     assert found["publishedVersionId"] == made["publishedVersionId"]
     assert (await owner.send_form(f"{place}/canary/stop", page=place)).status_code == 409
     page = await owner.get(f"{place}/canary")
-    assert "v2, published before" in page.text
+    assert "v2, previously published" in page.text
 
 
 async def test_without_a_published_version_the_page_says_so(
@@ -89,5 +89,5 @@ async def test_without_a_published_version_the_page_says_so(
 ) -> None:
     made = await create(client, space)
     place = path_of(made).removeprefix("/v1")
-    assert "Nothing is published yet" in (await owner.get(f"{place}/canary")).text
+    assert "No published version" in (await owner.get(f"{place}/canary")).text
     assert "/canary" not in (await owner.get(place)).text

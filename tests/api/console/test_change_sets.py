@@ -41,7 +41,7 @@ async def test_changes_are_planned_in_words_and_told_on_the_first_page(
     space: Space, owner: Visitor
 ) -> None:
     listed = f"/workspaces/{space.id}/changes"
-    assert "No changes were proposed" in (await owner.get(listed)).text
+    assert "No changes yet" in (await owner.get(listed)).text
     fields = {"instruction": "Add a database for customer feedback"}
     planned = await owner.send_form(listed, listed, None, **fields)
     assert planned.status_code == 303
@@ -112,7 +112,7 @@ async def test_only_who_asked_for_a_plan_waits_for_it(
             work, space.actor, Family.CHANGE_PLAN, plan_id, plan_id, summary="Plan", input={}
         )
     path = f"/workspaces/{space.id}/changes/{plan_id}/plan"
-    assert "asking the model" in (await owner.get(path)).text
+    assert "planning" in (await owner.get(path)).text
     editor, _ = await space.member(Role.EDITOR)
     async with await signed_in(app, space, editor) as other:
         assert (await other.get(path)).status_code == 404

@@ -132,7 +132,7 @@ async def test_a_link_is_used_once(client: Client, nobody: Visitor, sent: Mailed
     assert (await nobody.post(sent.path, data=APPROVE)).status_code == 200
     for again in (APPROVE, {"decision": "rejected"}):
         answer = await nobody.post(sent.path, data=again)
-        assert (answer.status_code, "decides nothing" in answer.text) == (409, True)
+        assert (answer.status_code, "no longer valid" in answer.text) == (409, True)
     assert (await nobody.get(sent.path)).status_code == 409
     assert len((await sent.wait(client))["decisions"]) == 1
 

@@ -20,9 +20,9 @@ async def test_a_run_under_a_pause_says_so_in_lists_and_on_its_page(
     read(await client.post(f"{path}/pause", json=reason))
     run = read(await client.post(f"{path}/run", json={}))["id"]
     for page in (f"/workspaces/{space.id}/runs", f"/runs/{run}"):
-        assert "The automation is paused: The &lt;shop&gt; moves." in (await owner.get(page)).text
+        assert "Automation paused: The &lt;shop&gt; moves." in (await owner.get(page)).text
     read(await client.post(f"{path}/resume", json={}))
-    resuming = "The automation is paused, and is being resumed"
+    resuming = "Automation paused (resuming)"
     assert resuming in (await owner.get(f"/runs/{run}")).text
 
 

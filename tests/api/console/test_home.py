@@ -47,7 +47,7 @@ async def test_failures_are_told_by_what_they_have_in_common(space: Space, owner
     assert "5 runs: 1 succeeded, 4 failed" in chart
     statistics = (await owner.get(f"{home}/runs/statistics")).text
     assert "5 runs: 1 succeeded, 4 failed" in statistics
-    assert "the run itself" in statistics
+    assert '<td class="tight">Run</td>' in statistics
     by_day = await owner.get(f"{home}/runs/statistics?by=day")
     assert "By day" in by_day.text
     assert (await owner.get(f"{home}/runs/statistics?by=week")).status_code == 400

@@ -40,7 +40,7 @@ async def test_an_incident_is_listed_assigned_muted_closed_and_opened_again(
         "person",
         "Known.",
     )
-    assert "by a person" in (await owner.get(f"{path}/{incident_id}")).text
+    assert "manually" in (await owner.get(f"{path}/{incident_id}")).text
     await owner.send_form(f"{path}/{incident_id}/reopen")
     await owner.send_form(f"{path}/{incident_id}/edit", note="")
     opened = await shown(client, space, incident_id)

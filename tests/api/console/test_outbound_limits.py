@@ -26,14 +26,14 @@ async def test_a_host_is_limited_the_limit_changed_and_removed(
     client: Client, owner: Visitor, space: Space
 ) -> None:
     place = place_of(space)
-    assert "Nothing is limited" in (await owner.get(place)).text
+    assert "No limits" in (await owner.get(place)).text
     made = await owner.send_form(place, host="API.example.com", perSecond="0.5", atOnce="2")
     assert made.status_code == 303, made.text
     (limit,) = await limits(client, space)
     assert (limit["host"], limit["perSecond"], limit["atOnce"]) == ("api.example.com", 0.5, 2)
     own = f"{place}/{limit['id']}"
     assert f'href="{own}"' in (await owner.get(place)).text
-    assert "0.5 a second, 2 at once" in (await owner.get(own)).text
+    assert "0.5 per second, 2 concurrent" in (await owner.get(own)).text
     await owner.send_form(f"{own}/edit", perSecond="", atOnce="3")
     (limit,) = await limits(client, space)
     assert (limit.get("perSecond"), limit["atOnce"]) == (None, 3)
@@ -85,4 +85,4 @@ async def test_who_may_not_change_sees_no_form(app: FastAPI, client: Client, spa
         page = (await viewer.get(f"{place_of(space)}/{limit}")).text
         assert "api.example.com" in page
         assert "/edit" not in page
-        assert "Set the limit" not in (await viewer.get(place_of(space))).text
+        assert "Add limit" not in (await viewer.get(place_of(space))).text

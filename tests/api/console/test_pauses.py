@@ -21,14 +21,14 @@ async def test_an_automation_is_paused_and_resumed_by_forms(
     shown = (await owner.get(page)).text
     assert "1 run rests" in shown
     assert "<b>Moving" not in shown
-    assert "It is paused: runs are accepted, and rest." in (await owner.get(place)).text
+    assert "Paused: new runs are queued." in (await owner.get(place)).text
     for rate in ("much", "0", "-1"):
         answer = await owner.send_form(f"{page}/resume", page=page, rate=rate)
         assert answer.status_code == 400
         assert 'role="alert"' in answer.text
     answer = await owner.send_form(f"{page}/resume", page=page, rate="60")
     assert answer.status_code == 303
-    assert "at 60 runs a minute" in (await owner.get(page)).text
+    assert "at 60 runs per minute" in (await owner.get(page)).text
 
 
 @pytest.mark.parametrize("subject", ["workspace", "connection"])
@@ -63,7 +63,7 @@ async def test_a_circuit_breaker_is_set_changed_and_removed_by_forms(
     made = await publish(client, space)
     place = path_of(made).removeprefix("/v1")
     page = f"{place}/pause"
-    assert "It has none." in (await owner.get(page)).text
+    assert "Not set up." in (await owner.get(page)).text
     for failures, seconds in (("5", "300"), ("3", "60")):
         path = f"{place}/circuit-breaker"
         answer = await owner.send_form(path, page=page, failures=failures, pauseSeconds=seconds)
@@ -76,4 +76,4 @@ async def test_a_circuit_breaker_is_set_changed_and_removed_by_forms(
     assert 'value="never"' in answer.text
     answer = await owner.send_form(f"{place}/circuit-breaker/remove", page=page)
     assert answer.status_code == 303
-    assert "It has none." in (await owner.get(page)).text
+    assert "Not set up." in (await owner.get(page)).text

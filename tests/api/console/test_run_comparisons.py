@@ -35,7 +35,7 @@ async def test_the_first_difference_is_marked(owner: Visitor, space: Space, vers
     )
     assert f'href="/runs/{run}/comparison"' in (await owner.get(f"/runs/{run}")).text
     page = (await owner.get(f"/runs/{run}/comparison")).text
-    assert "They part at" in page
+    assert "First difference at" in page
     (marked,) = page.split('id="parts"')[1:]
     assert marked.index(f'href="/runs/{run}#b"') < marked.index("first difference")
     assert page.count("first difference") == 1
@@ -55,11 +55,11 @@ async def test_a_run_that_nothing_succeeded_before_offers_others(
     other = await insert_run(space, version, 1, [node("a", 0)], status="failed")
     page = await owner.get(f"/runs/{run}/comparison?with=")
     assert page.status_code == 200
-    assert "Name a run to compare with" in page.text
+    assert "Choose a run to compare with" in page.text
     assert f'value="{other}"' in page.text
     assert f'value="{run}"' not in page.text
     page = await owner.get(f"/runs/{run}/comparison", params={"with": other})
-    assert "did the same" in page.text
+    assert "No differences" in page.text
 
 
 async def test_long_runs_make_a_small_page(owner: Visitor, space: Space, version: Any) -> None:
@@ -73,7 +73,7 @@ async def test_long_runs_make_a_small_page(owner: Visitor, space: Space, version
     run = await insert_run(space, version, 1, turns("new"), status="failed")
     page = await owner.get(f"/runs/{run}/comparison")
     assert "each:0" in page.text
-    assert "There are more nodes than are shown" in page.text
+    assert "More nodes than shown" in page.text
     assert len(page.content) < 150_000
 
 

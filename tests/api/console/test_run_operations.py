@@ -114,7 +114,7 @@ async def test_a_form_that_means_no_run_or_cannot_be_read_says_so(
     path = f"/workspaces/{space.id}/runs/operations"
     none = await owner.send_form(f"{path}/preview", action="retry", selection="ticked")
     assert none.status_code == 400
-    assert "No run is ticked" in none.text
+    assert "No runs selected" in none.text
     sent: dict[str, Any] = {"action": "resume", f"run.{run_id}": "on", "data": "{", "rate": "1"}
     wrong = await owner.send_form(f"{path}/preview", **sent)
     assert wrong.status_code == 400
@@ -148,7 +148,7 @@ async def test_an_operation_is_paused_resumed_cancelled_and_taken_back(
         assert await press(verb) == page
         assert (await operations(client, space))[0]["status"] == status
     await carry_out(space.database, made)
-    assert "Take back" in (await owner.get(page)).text
+    assert "Undo…" in (await owner.get(page)).text
     undo = await press("undo")
     newest, first = await operations(client, space)
     assert undo == f"/workspaces/{space.id}/runs/operations/{newest['id']}"
@@ -156,7 +156,7 @@ async def test_an_operation_is_paused_resumed_cancelled_and_taken_back(
     page = undo
     await press("cancel")
     listed = (await owner.get(f"/workspaces/{space.id}/runs/operations")).text
-    assert "takes another one back" in listed
+    assert "undoes another operation" in listed
     assert "Retry 2 runs" in listed
     assert "cancelled" in listed
 
@@ -169,4 +169,4 @@ async def test_a_viewer_sees_no_boxes(client: Client, space: Space, app: FastAPI
         assert 'type="checkbox"' not in page
         assert 'id="bulk"' not in page
         listed = await viewer.get(f"/workspaces/{space.id}/runs/operations")
-        assert "No operation yet" in listed.text
+        assert "No operations yet" in listed.text

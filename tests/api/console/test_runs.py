@@ -65,7 +65,7 @@ async def test_the_list_is_filtered_and_paged_by_its_url(
     assert '>Queued <span class="count">1</span></a>' in narrowed
     assert links(narrowed, '/runs/[^"]+') == [f"/runs/{runs[1]['id']}"]
     none = (await owner.get(path, params={"status": "failed"})).text
-    assert "No run fits these filters" in none
+    assert "No matching runs" in none
     for wrong in ("?status=gone", "?nonsense=1", "?cursor=abc", "?automationId=x"):
         answer = await owner.get(path + wrong)
         assert answer.status_code == 400
@@ -134,7 +134,7 @@ async def test_a_person_changes_between_workspaces(
 
 
 async def test_empty_pages_teach(owner: Visitor, space: Space) -> None:
-    for path, word in (("", "your first"), ("/runs", "Nothing has run"), ("/automations", "curl")):
+    for path, word in (("", "your first"), ("/runs", "No runs yet"), ("/automations", "curl")):
         page = (await owner.get(f"/workspaces/{space.id}{path}")).text
         assert word in page
         assert f"/v1/workspaces/{space.id}/automations" in page
@@ -205,7 +205,7 @@ async def test_an_automation_is_published_enabled_and_disabled(
 ) -> None:
     made = await create(client, space, label="Fresh")
     page = (await owner.get(page_of(made))).text
-    assert "never published" in page
+    assert "draft" in page
     wrong = await owner.send_form(
         f"{page_of(made)}/publish", page=page_of(made), draftVersionId=str(space.id)
     )

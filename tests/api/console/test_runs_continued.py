@@ -92,11 +92,11 @@ async def test_a_retry_takes_the_draft_where_there_is_one(
 ) -> None:
     run = await started(client, made, {"order": 7})
     await client.post(f"{path_of(made)}/runs/{run['id']}/cancel", json={})
-    assert "The open draft" not in (await owner.get(f"/runs/{run['id']}")).text
+    assert '<option value="draft">' not in (await owner.get(f"/runs/{run['id']}")).text
     changed = {"graph": {"nodes": [GRAPH["nodes"][0]], "edges": []}}
     draft = read(await client.patch(path_of(made), json=changed))
     page = await owner.get(f"/runs/{run['id']}")
-    assert "The open draft" in page.text
+    assert '<option value="draft">' in page.text
     like = f"{path_of(made).removeprefix('/v1')}/run?like={run['id']}"
     assert like in unescape(page.text)
     assert "&#34;order&#34;: 7" in (await owner.get(like)).text
@@ -151,13 +151,13 @@ async def test_an_event_is_sent_to_a_node_that_waits(
     terms = {"filter": "data.order == 7 && data.paid"}
     made, run = await waiting(client, space, terms)
     page = await owner.get(f"/runs/{run['id']}")
-    assert "waits for the event paid" in page.text
+    assert "is waiting for event paid" in page.text
     assert "data.order == 7" in page.text
     (typed,) = re.findall(r'<textarea name="data"[^>]*>\n(.*?)</textarea>', page.text, re.DOTALL)
     assert json.loads(unescape(typed)) == {"order": None, "paid": None}
     user_id, _ = await space.member(Role.VIEWER)
     async with await signed_in(app, space, user_id) as viewer:
-        assert "waits for the event" not in (await viewer.get(f"/runs/{run['id']}")).text
+        assert "is waiting for event" not in (await viewer.get(f"/runs/{run['id']}")).text
     path = f"{place(made, run)}/nodes/w/event"
     answer = await owner.send_form(path, page=f"/runs/{run['id']}", data='{"order": 8}')
     assert answer.status_code == 400
@@ -167,7 +167,7 @@ async def test_an_event_is_sent_to_a_node_that_waits(
     data = '{"order": 7, "paid": true}'
     answer = await owner.send_form(path, page=f"/runs/{run['id']}", data=data)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{run['id']}")
-    assert "waits for the event" not in (await owner.get(f"/runs/{run['id']}")).text
+    assert "is waiting for event" not in (await owner.get(f"/runs/{run['id']}")).text
     answer = await owner.send_form(path, page=f"/runs/{run['id']}", data='{"order": 7}')
     assert answer.status_code == 409
 

@@ -30,7 +30,7 @@ async def test_a_source_is_described_refreshed_cancelled_tried_again_and_removed
     answer = await make(owner, space)
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"]
-    assert "Not refreshed yet" in (await owner.get(path)).text
+    assert "Never synced" in (await owner.get(path)).text
     assert (await owner.send_form(f"{path}/refresh", path)).status_code == 303
     page = (await owner.get(path)).text
     (cancel,) = re.findall(r'action="([^"]+/cancel)"', page)

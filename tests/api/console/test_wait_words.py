@@ -14,19 +14,19 @@ SINCE = {"since": "2026-01-01T00:00:00.000Z"}
     [
         (
             {"kind": "paused", "subject": "connection", "cause": "person", "reason": "It moves."},
-            "A connection that it calls through is paused: It moves.",
+            "A connection it uses is paused: It moves.",
         ),
         (
             {"kind": "paused", "subject": "automation", "cause": "circuit_breaker", "reason": ""},
-            "The circuit breaker of the automation is open.",
+            "Circuit breaker open.",
         ),
         (
             {"kind": "limited", "subject": "host", "host": "api.example", "cause": "limit"},
-            "It waits for its turn to call api.example.",
+            "Waiting for a rate limit on api.example.",
         ),
         (
             {"kind": "limited", "subject": "connection", "subjectId": "1", "cause": "limit"},
-            "It waits for its turn to call through a connection.",
+            "Waiting for a rate limit on a connection.",
         ),
         (
             {
@@ -36,10 +36,7 @@ SINCE = {"since": "2026-01-01T00:00:00.000Z"}
                 "cause": "answer",
                 "until": "2026-01-01T10:20:30.000Z",
             },
-            (
-                "An answer of api.example has asked to wait before the next call, until"
-                " 2026-01-01 10:20 UTC."
-            ),
+            "Rate limited by api.example, until 2026-01-01 10:20 UTC.",
         ),
     ],
 )

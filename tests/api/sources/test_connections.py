@@ -275,4 +275,4 @@ async def test_only_databases_answer_queries_and_only_providers_have_resources(
         f"{space.path}/data-sources", json={"label": "Q", "kind": "sql", "config": query}
     )
     assert refusal(answer) == (400, "validation_error")
-    assert "HTTP answers no SQL queries." in answer.text
+    assert "HTTP does not support SQL queries." in answer.text

@@ -185,7 +185,7 @@ async def test_a_run_is_watched_until_it_ends_and_run_again(
     assert (new["replayOfRunId"], new["source"]) == (run["id"], "replay")
     refused = await shell.run("runs", "retry", again.out.strip())
     assert (refused.code, len(refused.err.splitlines())) == (3, 1)
-    assert "has not ended" in refused.err
+    assert "is still open" in refused.err
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ async def test_cancel_closes_the_run_of_the_action_in_its_own_transaction(
         assert await work.scalar(own) == "cancelled"
     ran = await actions.get(engine, ran.action_id, ran.id)
     assert (ran.error, states(ran)) == (
-        "The node that asked for it has ended.",
+        "The calling node has ended.",
         {"main": "cancelled"},
     )
 

@@ -122,7 +122,7 @@ async def test_a_run_whose_node_has_ended_is_closed(engine: Engine) -> None:
         await work.execute(insert(action_run).values({**lost, "result": None}))
     assert (await sweep(engine))["closed"] >= 1
     closed = await actions.get(engine, action_id, lost["id"])
-    assert (closed.status, closed.error) == ("cancelled", "The node that asked for it has ended.")
+    assert (closed.status, closed.error) == ("cancelled", "The calling node has ended.")
     assert run.status == "succeeded"
 
 
@@ -140,7 +140,7 @@ async def test_a_node_whose_time_is_over_leaves_no_open_run(
     assert len(endpoint.requests) == attempts_
     assert {one.headers["idempotency-key"] for one in endpoint.requests} == {f"{run.id}:act::main"}
     (ran,) = await actions.of_action(engine, action_id)
-    assert (ran.status, ran.error) == ("cancelled", "The node that asked for it has ended.")
+    assert (ran.status, ran.error) == ("cancelled", "The calling node has ended.")
 
 
 # ---- a death between the effect and its end

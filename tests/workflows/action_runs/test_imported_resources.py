@@ -45,5 +45,5 @@ async def test_an_import_that_cannot_be_says_why(engine: Engine) -> None:
     )
     assert (run.status, "cannot be imported" in str(run.error)) == ("failed", True)
     bound = {"connectionId": {"type": "expression", "value": f"'{named['connectionId']}'"}}
-    with pytest.raises(ValidationError, match="It takes an id and no binding"):
+    with pytest.raises(ValidationError, match="Must be an id, not a binding"):
         await make(engine, "import_resource", resource=RESOURCE, **bound)

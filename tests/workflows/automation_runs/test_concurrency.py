@@ -197,7 +197,7 @@ async def test_the_oldest_makes_room_for_the_newest(engine: Engine) -> None:
         await is_waiting(engine, automation_id, run_id)
     third = await engine.start(automation_id)
     oldest = await engine.get(automation_id, runs[0])
-    assert (oldest.status, oldest.error) == ("cancelled", "A newer run took its place.")
+    assert (oldest.status, oldest.error) == ("cancelled", "Replaced by a newer run.")
     assert [one.status for one in oldest.node_runs] == ["cancelled"]
     await is_waiting(engine, automation_id, third)
     assert (await row(engine, runs[1])).status == "waiting"
@@ -259,7 +259,7 @@ async def test_a_key_that_cannot_be_read_is_told(engine: Engine) -> None:
     run = await engine.ended(automation_id, accepted.run_id)
     assert run.status == "failed"
     assert run.error
-    assert run.error.startswith("The automation's concurrency key cannot be read")
+    assert run.error.startswith("The automation's concurrency key is invalid")
     assert run.node_runs == []
 
 
@@ -348,7 +348,7 @@ async def test_a_run_that_would_wait_for_itself_is_refused(engine: Engine) -> No
             select(automation_run.c.error).where(automation_run.c.parent_run_id == run.id)
         )
     assert called is not None
-    assert "would wait for ever" in called.error
+    assert "Deadlock" in called.error
 
 
 async def test_a_run_that_would_displace_its_caller_is_refused(engine: Engine) -> None:
@@ -359,7 +359,7 @@ async def test_a_run_that_would_displace_its_caller_is_refused(engine: Engine) -
     run = await engine.ended(automation_id, run_id)
     assert run.status == "failed"
     assert run.error
-    assert "would take the place of the run that calls it" in run.error
+    assert "would replace the run that calls it" in run.error
     async with engine.database.transaction() as work:
         called = select(automation_run.c.id).where(automation_run.c.parent_run_id == run_id)
         assert not await work.rows(called)

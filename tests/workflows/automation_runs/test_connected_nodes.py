@@ -26,7 +26,7 @@ async def test_a_binding_names_no_connection(engine: Engine, serve: Serve) -> No
     named = str(await connect(engine, endpoint.url))
     for value in ({"type": "literal", "value": named}, {"type": "trigger", "value": "id"}):
         bound = node("call", "http_request", url=endpoint.url, connectionId=value)
-        with pytest.raises(ValidationError, match="It takes an id and no binding"):
+        with pytest.raises(ValidationError, match="Must be an id, not a binding"):
             await engine.publish(graph(bound))
     assert endpoint.requests == []
 

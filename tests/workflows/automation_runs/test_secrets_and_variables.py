@@ -164,12 +164,12 @@ async def test_a_secret_that_is_gone_fails_the_node(engine: Engine, serve: Serve
     async with engine.database.transaction() as work:
         await delete_secret(work, engine.actor, "GONE")
     run = await engine.ended(automation.id, await engine.start(automation.id))
-    assert (run.status, by_node(run)["call"].error) == ("failed", 'There is no secret "GONE".')
+    assert (run.status, by_node(run)["call"].error) == ("failed", 'Secret "GONE" not found.')
     assert endpoint.requests == []
     async with engine.database.transaction() as work:
         shown = await detail(work, engine.actor, KEYS, automation.id)
     (issue,) = shown.reference_issues
-    assert issue.message == 'auth.token: There is no secret "GONE".'
+    assert issue.message == 'auth.token: Secret "GONE" not found.'
 
 
 async def test_data_that_looks_like_a_mark_is_data(engine: Engine, serve: Serve) -> None:

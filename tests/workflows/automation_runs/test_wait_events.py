@@ -166,7 +166,7 @@ async def test_a_filter_names_nodes_and_variables_that_there_are(engine: Engine)
         await engine.publish({**content, "variables": {"n": 3}})
     said = [detail.message for detail in caught.value.details]
     for thing in ("node", "variable"):
-        assert any(f'It reads the {thing} "gone"' in one for one in said)
+        assert any(f'Reads the {thing} "gone"' in one for one in said)
 
 
 async def test_an_event_finds_the_run_it_belongs_to(engine: Engine) -> None:

@@ -250,7 +250,7 @@ async def test_a_source_is_previewed_before_it_is_there_and_after(
     stored = made.headers["location"]
     again = await owner.send_form(f"{stored}/preview", stored)
     page = await shown(owner, again.headers["location"])
-    assert ("Milk" in page, "Back to the source" in page) == (True, True)
+    assert ("Milk" in page, "Back to data source" in page) == (True, True)
     wrong = {**described, "config": json.dumps({"url": f"{endpoint.url}gone"})}
     failed = await owner.send_form(f"{place}/preview", f"{place}/new", None, **wrong)
     assert failed.status_code == 303

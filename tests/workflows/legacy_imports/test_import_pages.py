@@ -75,7 +75,7 @@ async def test_what_is_blocked_is_left_out_and_the_rest_comes_in_and_goes_back(
     page = await reached(visitor, path, "awaiting review")
     assert HOSTILE not in page
     name = "&lt;b&gt;Bad&lt;/b&gt;"
-    assert f"leave out what is blocked: {name}." in page
+    assert f"Exclude blocked workspaces before approving: {name}." in page
     assert f'action="{path}/approve"' not in page
     refused = await visitor.send_form(f"{path}/approve", path)
     assert refused.status_code == 409
@@ -111,7 +111,7 @@ async def test_a_workspace_whose_import_failed_is_tried_again(
     assert str(target.id) in entry(page, "Moved")
     await send(visitor, own(page, "Moved"), path, own="true")
     page = await reached(visitor, path, "awaiting review")
-    assert "a workspace of its own" in entry(page, "Moved")
+    assert "a new workspace" in entry(page, "Moved")
     await send(visitor, own(page, "Moved"), path, target=str(target.id))
     await reached(visitor, path, "awaiting review")
     await send(visitor, f"{path}/approve", path)
@@ -149,7 +149,7 @@ async def test_nobody_else_sees_or_sends_a_bundle(app: FastAPI, visitor: Visitor
         data = {"csrfToken": await owner.token()}
         assert (await owner.post("/legacy-imports", data=data, files=files)).status_code == 403
     nothing = await visitor.send_form("/legacy-imports", "/legacy-imports")
-    assert (nothing.status_code, "Choose a bundle" in nothing.text) == (400, True)
+    assert (nothing.status_code, "Choose a file" in nothing.text) == (400, True)
 
 
 async def _delete(target: Space, moment: Any) -> None:

@@ -266,7 +266,7 @@ async def test_who_made_the_source_and_lost_access_refreshes_nothing(
         await fire(engine, made)
         runs = await until_runs(made, *["failed"] * times)
         assert (runs[0]["errorKind"], runs[0]["actorUserId"]) == ("write", str(user_id))
-        assert "in the name of who created the data source" in runs[0]["error"]
+        assert "as the creator of the data source" in runs[0]["error"]
     assert made.endpoint.requests == [], "nothing is fetched in vain"
     owner = client if lost == "left" else client.with_token(token)
     notices = read(await owner.get(f"{space.path}/notifications"))["notifications"]

@@ -54,13 +54,13 @@ async def test_an_administrator_of_another_workspace_is_no_member(
 async def test_the_state_of_the_platform(administrator: Visitor, space: Space) -> None:
     shown = await administrator.get(settings_of(space, "system"))
     assert shown.status_code == 200
-    for words in ("Lag of the relay", "io-overflow", "Workers"):
+    for words in ("Outbox lag", "io-overflow", "Workers"):
         assert words in shown.text
     part = await administrator.get(
         settings_of(space, "system"), headers={"HX-Request": "true", "HX-Request-Type": "partial"}
     )
     assert part.text.strip().startswith('<div id="live"')
-    assert "Lag of the relay" in part.text
+    assert "Outbox lag" in part.text
     menu = (await administrator.get(settings_of(space))).text
     assert all(settings_of(space, section) in menu for section in SECTIONS)
 

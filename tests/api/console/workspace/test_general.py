@@ -56,7 +56,7 @@ async def test_a_workspace_is_deleted_by_its_name(
     page, path = settings_of(space), settings_of(space, "delete")
     answer = await owner.send_form(path, page, confirmation="Tes")
     assert answer.status_code == 400
-    assert "Type the name of the workspace" in answer.text
+    assert "Enter the workspace name" in answer.text
     admin = await visit(Role.ADMIN)
     assert (await admin.send_form(path, page, confirmation="Test")).status_code == 403
     assert (await client.get(space.path)).status_code == 200

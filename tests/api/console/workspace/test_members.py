@@ -97,7 +97,7 @@ async def test_a_link_is_shown_once_and_makes_a_member(
     async with await signed_in(app, foreign) as invited:
         asked = (await invited.get(path)).text
         assert "Join Test?" in asked
-        assert "You are invited as editor" in asked
+        assert "You're invited as editor" in asked
         assert await sent(invited, path, path) == space.path.removeprefix("/v1")
         assert (await invited.get(path)).status_code == 404
         assert (await invited.send_form(path, page)).status_code == 404

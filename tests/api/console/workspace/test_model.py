@@ -29,7 +29,7 @@ async def test_usage_and_plan(owner: Visitor, visit: Visit, space: Space, client
     assert (await client.get(f"{space.path}/usage")).json()["data"]["plan"] == "team"
     assert (await posted(owner, page, f"{page}/plan", {"plan": "golden"})).status_code == 400
     admin = await visit(Role.ADMIN)
-    assert "Change the plan" not in (await admin.get(page)).text
+    assert "Change plan" not in (await admin.get(page)).text
     assert (await posted(admin, page, f"{page}/plan", {"plan": "free"})).status_code == 403
 
 
@@ -37,7 +37,7 @@ async def test_the_audit_log_names_who_changed_what(
     app: FastAPI, owner: Visitor, space: Space, client: Client
 ) -> None:
     page = settings_of(space, "audit")
-    assert "Nothing was changed yet" in (await owner.get(page)).text
+    assert "No changes yet" in (await owner.get(page)).text
     await client.get(f"{space.path}/automations")
     await client.post(f"{space.path}/{HOSTILE}", json={})
     await client.patch(space.path, json={"name": "Renamed"})
@@ -82,7 +82,7 @@ async def test_the_key_of_a_model_is_never_shown(
 async def test_a_viewer_reads_the_model(owner: Visitor, visit: Visit, space: Space) -> None:
     page = settings_of(space, "model")
     viewer = await visit(Role.VIEWER)
-    assert "No model is set" in (await viewer.get(page)).text
+    assert "No model configured" in (await viewer.get(page)).text
     await sent(owner, page, page, **FIELDS, secretKey=KEY)
     shown = await viewer.get(page)
     assert "some-model" in shown.text

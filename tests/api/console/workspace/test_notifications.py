@@ -76,9 +76,9 @@ async def test_all_are_read_and_archived(owner: Visitor, space: Space) -> None:
     assert "show=unread" in following
     assert "Number 0." in (await owner.get(following)).text
     await sent(owner, page, f"{page}/read", show="unread")
-    assert "You have read everything" in (await owner.get(page)).text
+    assert "All caught up" in (await owner.get(page)).text
     await sent(owner, page, f"{page}/archive", show="inbox")
-    assert "Nothing is here" in (await owner.get(page, params={"show": "inbox"})).text
+    assert "No notifications" in (await owner.get(page, params={"show": "inbox"})).text
 
 
 async def test_a_failed_automation_leads_to_its_run(owner: Visitor, space: Space) -> None:

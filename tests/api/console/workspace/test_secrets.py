@@ -19,7 +19,7 @@ async def stored(space: Space, *names: str) -> dict[str, str]:
 
 async def test_a_secret_is_stored_replaced_and_removed(owner: Visitor, space: Space) -> None:
     page = settings_of(space, "secrets")
-    assert "No secret is stored" in (await owner.get(page)).text
+    assert "No secrets yet" in (await owner.get(page)).text
     for value in (VALUE, f"{VALUE}\nof two lines"):
         target = await sent(owner, page, page, name="CRM_TOKEN", secretValue=value)
         assert target == f"{page}?notice=saved"
@@ -38,7 +38,7 @@ async def test_a_refusal_shows_the_name_and_not_the_value(owner: Visitor, space:
     for name in ("not a name", HOSTILE):
         answer = await posted(owner, page, page, {"name": name, "secretValue": VALUE})
         assert answer.status_code == 400
-        assert "A name has letters" in answer.text
+        assert "Use up to 63 letters" in answer.text
         assert "<img" not in answer.text
         assert VALUE not in answer.text
     answer = await posted(owner, page, page, {"name": "LONG", "secretValue": VALUE * 1000})

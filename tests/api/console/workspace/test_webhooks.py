@@ -97,13 +97,13 @@ async def test_deliveries_are_told_filtered_and_repeated(
 ) -> None:
     endpoint_id = await endpoint_of(client, space)
     here = settings_of(space, "webhooks", endpoint_id)
-    assert "Nothing was delivered yet" in (await owner.get(here)).text
+    assert "No deliveries yet" in (await owner.get(here)).text
     assert await sent(owner, here, f"{here}/test") == f"{here}?notice=sent"
     deliveries = f"{space.path}/webhook-endpoints/{endpoint_id}/deliveries"
     (pending,) = (await client.get(deliveries)).json()["data"]["deliveries"]
     shown = await owner.get(here, params={"status": "pending"})
     assert "webhook.test" in shown.text
-    assert "Deliver again" not in shown.text
+    assert "Redeliver</button>" not in shown.text
     again = f"{here}/deliveries/{pending['id']}/redeliver"
     assert (await posted(owner, here, again, {})).status_code == 409
     async with space.database.transaction() as work:

@@ -60,7 +60,7 @@ def test_item_edges_of_an_inner_loop_stay_inside_it() -> None:
 
 def test_a_loop_has_a_body() -> None:
     found = issues([each("loop"), node("end")], [edge("loop", "end", "done")])
-    assert found == [("loop", "No edge with the outcome item leads to what it repeats.")]
+    assert found == [("loop", "The loop needs an edge with the outcome item.")]
 
 
 @pytest.mark.parametrize(("depth", "wrong"), [(5, []), (6, ["l5"])])
@@ -81,7 +81,7 @@ def test_collecting_needs_a_body_with_one_last_node(
 ) -> None:
     begin = [edge("loop", "a", "item")] + ([] if ways else [edge("loop", "b", "item")])
     nodes = [each("loop", collect=True), node("a"), node("b")]
-    words = "It collects outputs, but its body ends with several nodes: name one of"
+    words = "Collects outputs, but its body ends with several nodes: choose one of"
     found = issues(nodes, begin + [edge(*way) for way in ways])
     assert found == ([] if named is None else [("loop", f"{words} {named}.")])
 
@@ -99,8 +99,8 @@ def test_a_loop_collects_only_from_its_own_body(collect: str) -> None:
     ("config", "words"),
     [
         ({"while": "index <"}, "while: "),
-        ({"while": "1 + 1"}, "must give true or false"),
-        ({"while": {"type": "expression", "value": "true"}}, "CEL text itself"),
+        ({"while": "1 + 1"}, "must return true or false"),
+        ({"while": {"type": "expression", "value": "true"}}, "Must be CEL text"),
         ({}, "needs while or maxIterations"),
         ({"collect": "a"}, "needs while or maxIterations"),
         ({"while": "true", "maxIterations": 1_001}, "maxIterations"),

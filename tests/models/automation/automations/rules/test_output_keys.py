@@ -47,7 +47,7 @@ def _way_on(kind: str) -> str:
 def test_a_key_that_cannot_be_is_told_with_those_that_are(reads: Any) -> None:
     (message,) = told(APPROVAL, reads=reads)
     assert message == (
-        'It reads "by" of the output of the node "ok", which never has it;'
+        'Reads "by" of the output of the node "ok", which does not exist;'
         " known: comment, data, decision, decisions."
     )
 

@@ -8,7 +8,7 @@ from tests.models.automation.automations.rules.test_compiler import bind, edge, 
 
 Json = dict[str, Any]
 
-LATER = 'It reads the node "b", which has not run by then.'
+LATER = 'Reads the node "b", which has not run by then.'
 
 
 def reading(node_id: str, *bindings: Json) -> Json:
@@ -32,7 +32,7 @@ def test_a_later_node_has_nothing_to_read_yet(reader: Json) -> None:
 
 
 def test_a_node_has_no_output_of_its_own_to_read() -> None:
-    own = "It reads its own output, which has not run by then."
+    own = "Reads its own output, which has not run by then."
     assert issues([reading("a", bind("node", "a.x"))]) == [("a", own)]
 
 
@@ -67,7 +67,7 @@ def test_outputs_of_a_loop_body_are_read_only_inside_the_loop(kind: str) -> None
         reading("beside", bind("node", "b.n")),
     ]
     ways = [edge("loop", "b", "item"), edge("loop", "after", "done")]
-    hidden = 'It reads the node "b", whose outputs are seen only inside the loop "loop".'
+    hidden = 'Reads the node "b", whose outputs are seen only inside the loop "loop".'
     assert issues(nodes, ways) == [("after", hidden), ("beside", hidden)]
 
 
@@ -85,7 +85,7 @@ def test_the_body_of_an_inner_loop_sees_the_outer_one() -> None:
         edge("inner", "c", "item"),
         edge("inner", "d", "done"),
     ]
-    hidden = 'It reads the node "c", whose outputs are seen only inside the loop "inner".'
+    hidden = 'Reads the node "c", whose outputs are seen only inside the loop "inner".'
     assert issues(nodes, ways) == [("d", hidden)]
 
 

@@ -122,7 +122,7 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
         ),
         (
             {"kind": "record_created", "databaseId": "d", "fieldKeys": ["a"]},
-            "triggerConfig.fieldKeys: Only record_updated",
+            "triggerConfig.fieldKeys: Only allowed with record_updated",
         ),
         (
             {"kind": "record_date_reached", "databaseId": "d", "fieldKey": "a", "timezone": "X"},
@@ -131,23 +131,26 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
         ({"kind": "record_created"}, "triggerConfig.databaseId: This key is required"),
         ({"kind": "record_matches", "databaseId": "d"}, "triggerConfig.filter: This key"),
         ({"kind": "form_submitted"}, "triggerConfig.formItemId: This key"),
-        ({"kind": "manual", "inputSchema": {"type": "wat"}}, "triggerConfig.inputSchema: It is"),
+        (
+            {"kind": "manual", "inputSchema": {"type": "wat"}},
+            "triggerConfig.inputSchema: Invalid",
+        ),
         (
             {"kind": "webhook", "auth": "none", "signature": {}},
-            "triggerConfig.signature: It",
+            "triggerConfig.signature: Only",
         ),
-        ({"kind": "webhook", "header": "X-A"}, "triggerConfig.header: It belongs"),
+        ({"kind": "webhook", "header": "X-A"}, "triggerConfig.header: Only allowed"),
         (
             {"kind": "webhook", "auth": "none", "secretName": "A"},
-            "triggerConfig.secretName: It",
+            "triggerConfig.secretName: Not",
         ),
         (
             {"kind": "webhook", "signature": {"header": "X-A"}},
-            "triggerConfig.signature.header: It belongs to the scheme hmac_sha256",
+            "triggerConfig.signature.header: Only allowed with the scheme hmac_sha256",
         ),
         (
             {"kind": "webhook", "signature": {"scheme": "hmac_sha256"}},
-            "triggerConfig.signature.header: It is needed",
+            "triggerConfig.signature.header: Required",
         ),
         (
             {
@@ -158,16 +161,19 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
                     "signedContent": "{timestamp}{body}",
                 },
             },
-            "triggerConfig.signature.signedContent: It holds",
+            "triggerConfig.signature.signedContent: Must hold",
         ),
-        ({"kind": "webhook", "dedupe": {"source": "header"}}, "triggerConfig.dedupe.name: It"),
+        (
+            {"kind": "webhook", "dedupe": {"source": "header"}},
+            "triggerConfig.dedupe.name: Required",
+        ),
         (
             {"kind": "webhook", "dedupe": {"source": "body_hash", "name": "x"}},
-            "triggerConfig.dedupe.name: It belongs",
+            "triggerConfig.dedupe.name: Required",
         ),
         (
             {"kind": "webhook", "dedupe": {"source": "header", "name": "a b"}},
-            "triggerConfig.dedupe.name: It is not",
+            "triggerConfig.dedupe.name: Invalid",
         ),
         (
             {"kind": "webhook", "dedupe": {"source": "path", "name": "a["}},
@@ -185,7 +191,7 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
         ),
         (
             {"kind": "manual", "inputSchema": {"$ref": "http://169.254.169.254/"}},
-            "triggerConfig.inputSchema: It is",
+            "triggerConfig.inputSchema: Invalid",
         ),
     ],
 )
