@@ -46,7 +46,7 @@ async def test_an_owner_makes_a_link_that_a_stranger_opens(
     }
     answer = await owner.post(path, data=fields)
     assert answer.status_code == 200
-    assert "shown now and never again" in answer.text
+    assert "shown only once" in answer.text
     address = answer.text.partition('<code class="command" data-copy>http')[2]
     address = "/v1/share" + address.partition("<")[0].partition("/v1/share")[2]
     # A second press shows the same address.
