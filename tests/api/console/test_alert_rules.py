@@ -125,7 +125,7 @@ async def test_a_viewer_reads_rules_and_makes_none(
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ({"kind": "failures", "runs": 1, "minutes": 15}, "1 run within 15 minutes"),
+        ({"kind": "failures", "runs": 1, "minutes": 15}, "1 failure in 15 minutes"),
         ({"kind": "duration", "minutes": 1}, "Open for more than 1 minute"),
         ({"kind": "queue_age", "minutes": 5}, "Queued for more than 5 minutes"),
         ({"kind": "worker_gone", "minutes": 5}, "For 5 minutes"),

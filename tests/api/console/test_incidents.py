@@ -66,7 +66,7 @@ async def test_all_are_retried_after_a_look(client: Client, owner: Visitor, spac
     path = f"/workspaces/{space.id}/incidents/{incident_id}"
     preview = await owner.send_form(f"{path}/retry/preview")
     assert preview.status_code == 200
-    assert "<b>1</b> run is not yet made good" in preview.text
+    assert "<b>1</b> run still to retry" in preview.text
     sent: dict[str, Any] = {
         "version": "published",
         "from": "start",

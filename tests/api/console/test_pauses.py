@@ -19,7 +19,7 @@ async def test_an_automation_is_paused_and_resumed_by_forms(
     assert answer.status_code == 303
     read(await client.post(f"{path_of(made)}/run", json={}))
     shown = (await owner.get(page)).text
-    assert "1 run rests" in shown
+    assert "1 run queued" in shown
     assert "<b>Moving" not in shown
     assert "Paused: new runs are queued." in (await owner.get(place)).text
     for rate in ("much", "0", "-1"):

@@ -87,9 +87,9 @@ def test_other_statements_are_refused(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("SELECT 1 INTO OUTFILE '/tmp/x'", "no INTO"),
+        ("SELECT 1 INTO OUTFILE '/tmp/x'", "INTO is not allowed"),
         ("SELECT 1 /*!50000INTO*/ OUTFILE '/tmp/x'", "/*!"),
-        ("SELECT 1 50000INTO OUTFILE '/tmp/x'", "no INTO"),
+        ("SELECT 1 50000INTO OUTFILE '/tmp/x'", "INTO is not allowed"),
         ("SELECT load_FILE('/etc/passwd')", "LOAD_FILE"),
         ("SELECT 1 /*M! , 2 */", "/*!"),
     ],

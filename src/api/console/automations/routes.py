@@ -280,7 +280,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
         may_act=await queries.may_edit(work, actor, automation_id),
         calls={
             "Get version": curl(shell.base, "GET", f"/v1{request.url.path}"),
-            "Restore as draft": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
+            "Restore version": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
         },
     )
 

@@ -14,7 +14,7 @@ async def test_an_owner_changes_name_slug_and_icon(owner: Visitor, space: Space)
     assert target == f"{page}?notice=saved"
     shown = await owner.get(target)
     assert_inert(shown)
-    for word in ("Saved.", slug, "🗺"):
+    for word in ("Saved", slug, "🗺"):
         assert word in shown.text
     await sent(owner, page, page, name="Plain", slug=slug)
     assert "🗺" not in (await owner.get(page)).text

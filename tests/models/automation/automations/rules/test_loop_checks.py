@@ -91,7 +91,7 @@ def test_a_loop_collects_only_from_its_own_body(collect: str) -> None:
     nodes = [each("loop", collect=collect), node("a"), each("inner"), node("deep"), node("end")]
     ways = [edge("loop", "a", "item"), edge("a", "inner"), edge("inner", "deep", "item")]
     found = issues(nodes, [*ways, edge("loop", "end", "done")])
-    words = f'It collects outputs of "{collect}", which is no node of its own body.'
+    words = f'Collects outputs of "{collect}", which is not a node of its body.'
     assert found == [("loop", words)]
 
 

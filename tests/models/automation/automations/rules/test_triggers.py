@@ -99,13 +99,13 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
                 "startAt": "2026-02-01",
                 "endAt": "2026-01-01T00:00Z",
             },
-            "triggerConfig.endAt: It must be later",
+            "triggerConfig.endAt: Must be later",
         ),
         (
             DAILY
             | {"startAt": "2026-01-01T12:00Z", "endAt": "2026-01-01T12:30"}
             | {"timezone": "Europe/Berlin"},
-            "triggerConfig.endAt: It must be later",
+            "triggerConfig.endAt: Must be later",
         ),
         ({"kind": "schedule", "cron": "0 0 30 2 *"}, "triggerConfig.cron: The cron expression"),
         (
