@@ -64,7 +64,7 @@ async def look_at_timeline(page: Page) -> None:
     """Check that a waiting run shows where to send its event, and its times in three colours."""
     await page.until("document.querySelector('.event textarea') !== null")
     await page.until("document.querySelector('.timeline [data-part=wait]') !== null")
-    assert "queue" in await page.text(".timeline")
+    assert "Queue" in await page.text(".timeline")
     colours = await page.evaluate(
         "['queue', 'wait', 'work'].map((part) => getComputedStyle("
         "document.querySelector(`.timeline [data-part=${part}] i`)).backgroundColor)"

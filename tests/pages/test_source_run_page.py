@@ -51,7 +51,7 @@ async def test_a_person_sees_what_came_in_and_undoes_it(
     await page.screenshot(screens / "imported.png")
     assert await page.text("#buttons") == "Undo"
     await page.click("#buttons button")
-    await page.until("document.getElementById('said').innerText.startsWith('Taken back: 2')")
+    await page.until("document.getElementById('said').innerText.startsWith('Reverted: 2')")
     await page.until("document.getElementById('buttons').innerText === ''")
 
 
