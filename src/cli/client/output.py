@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.api_client import ApiClient, Json
-from cli.console import say, terminal
+from cli.console import aside, say, terminal
 
 PAGE = 100
 """Rows of a list that one request asks for at most."""
 
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
-    """Print an answer of the API for another program."""
+    """Print a response of the API as JSON."""
     typer.echo(json.dumps(value, indent=indent))
 
 
@@ -37,7 +37,7 @@ def show_page(page: str, *, as_json: bool) -> None:
 async def list_of(
     client: ApiClient, path: str, key: str, filters: Mapping[str, object], limit: int
 ) -> Json:
-    """As many of a list as are asked for, and the cursor behind them where there are more."""
+    """A list up to a limit, and the cursor of the next page if there is one."""
     query = {name: str(value) for name, value in filters.items() if value is not None}
     rows: list[Json] = []
     cursor: str | None = None
@@ -80,10 +80,13 @@ STYLES = {
 }
 
 _GAP = 2
-_WIDEST = 36
-"""Cells of a column that is not the last; an id has as many."""
-_NARROWEST = 10
-"""Cells below which a column is left out, with those behind it."""
+_ID_WIDTH = 36
+_LABEL_WIDTH = 24
+_WIDE = 120
+"""Cells of a terminal in which labels have as much room as ids."""
+_NARROWEST = 20
+"""Cells that the last column has at least, unless all of its texts are shorter."""
+_INDENT = 2
 
 
 def plain(value: object) -> str:
@@ -92,35 +95,50 @@ def plain(value: object) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-def print_rows(console: Console, names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows; the columns that have no room are left out, from the last on."""
+def print_rows(
+    console: Console,
+    names: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    empty: str = "",
+) -> None:
+    """Print rows; columns that do not fit beside each other continue below. `empty`: no rows."""
+    if not rows and empty:
+        say(aside(), empty)
+        return
     if not console.is_terminal:
         for row in rows:
             typer.echo("\t".join(plain(value) for value in row))
         return
     texts = [names, *([plain(value) for value in row] for row in rows)]
-    widths = fitting_widths(texts, console.width)
+    lines = fitting_lines(texts, console.width)
     for row in texts:
-        line = Text(no_wrap=True)
-        for text, width in zip(row, widths, strict=False):
-            line.append(cut(text, width), style="bold" if row is names else STYLES.get(text, ""))
-            line.append(" " * _GAP)
-        line.rstrip()
-        console.print(line)
+        cells = iter(row)
+        for indent, widths in zip((0, *[_INDENT] * len(lines)), lines, strict=False):
+            line = Text(" " * indent, no_wrap=True)
+            for width, text in zip(widths, cells, strict=False):
+                style = "bold" if row is names else STYLES.get(text, "")
+                line.append(cut(text, width), style=style)
+                line.append(" " * _GAP)
+            line.rstrip()
+            console.print(line)
 
 
-def fitting_widths(texts: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The widths of the columns that fit beside each other, of which the last takes the rest."""
-    widths: list[int] = []
-    for column in zip(*texts, strict=True):
+def fitting_lines(texts: Sequence[Sequence[str]], room: int) -> list[list[int]]:
+    """The widths of the columns, line by line; the last column takes what remains of its line."""
+    lines: list[list[int]] = [[]]
+    left = room
+    for index, column in enumerate(zip(*texts, strict=True), start=1):
         width = max(cell_len(text) for text in column)
-        is_last = len(widths) == len(texts[0]) - 1
-        width = width if is_last else min(width, _WIDEST)
-        if widths and room < _NARROWEST:
-            break
-        widths.append(min(width, room))
-        room -= width + _GAP
-    return widths
+        is_last = index == len(texts[0])
+        widest = _ID_WIDTH if index == 1 or room >= _WIDE else _LABEL_WIDTH
+        width = width if is_last else min(width, widest)
+        if lines[-1] and left < (min(width, _NARROWEST) if is_last else width):
+            lines.append([])
+            left = room - _INDENT
+        lines[-1].append(min(width, left))
+        left -= width + _GAP
+    return lines
 
 
 def cut(text: str, width: int) -> str:
