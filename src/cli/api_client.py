@@ -42,7 +42,7 @@ class ApiClient:
         try:
             answer = await self.http.request(method, path, **given)
         except (httpx2.TransportError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-            raise StartError(f"The platform does not answer at {self.base_url}.") from None
+            raise StartError(f"Can't reach the platform at {self.base_url}.") from None
         return read(answer)["data"]
 
 
@@ -51,9 +51,9 @@ def read(answer: httpx2.Response) -> Json:
     try:
         body = answer.json()
     except ValueError:
-        raise RefusedError(f"{answer.url} was answered {answer.status_code}.") from None
+        raise RefusedError(f"{answer.url} returned status {answer.status_code}.") from None
     if answer.is_error:
-        raise RefusedError(body.get("message", f"The API answered {answer.status_code}."))
+        raise RefusedError(body.get("message", f"The API returned status {answer.status_code}."))
     document: Json = body
     return document
 
@@ -67,14 +67,14 @@ async def api_client(state_dir: Path, url: str | None, api_key: str | None) -> A
     base_url = (url or connection["baseUrl"]).rstrip("/")
     key = api_key or connection["apiKey"]
     if not base_url.startswith(("http://", "https://")):
-        raise StartError(f"{base_url} is no URL such as http://127.0.0.1:8000.")
+        raise StartError(f"Invalid URL {base_url}. Enter a URL such as http://127.0.0.1:8000.")
     client = ApiClient(base_url, key, "")
     try:
         entries = (await client.call("GET", "/v1/workspaces"))["workspaces"]
     finally:
         await client.close()
     if len(entries) != 1:
-        raise StartError("Use an API key: it belongs to one workspace.")
+        raise StartError("Use an API key of a workspace, not a session token.")
     return ApiClient(base_url, key, entries[0]["workspace"]["id"])
 
 
@@ -83,7 +83,7 @@ def _connection(state_dir: Path) -> Json:
     connection = read_object(state.connection) if state.is_owned() else {}
     if not connection:
         raise StartError(
-            f"No platform runs on {state.root}: start it with `workspace up`, choose another"
-            " --state-dir, or name one that runs elsewhere by --url and --api-key."
+            f"No platform is running in {state.root}. Start one with `workspace up`, choose another"
+            " --state-dir, or connect to a remote one with --url and --api-key."
         )
     return connection

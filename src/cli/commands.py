@@ -1,6 +1,7 @@
 """The commands of `workspace`, and the functions of commands that only print a text."""
 
 import json
+from importlib.metadata import version as release_of
 from typing import Annotated
 
 import typer
@@ -21,15 +22,33 @@ from cli.sign_in import session, sign_in
 
 app = typer.Typer(
     name="workspace",
-    help="The workspace platform: everything that takes time is a durable workflow.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(release_of("workspace-platform"))
+        raise typer.Exit
+
+
+@app.callback()
+def workspace(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Run and manage the workspace platform."""
+
+
 def openapi() -> None:
-    """Print the OpenAPI document of this build as JSON; it needs neither database nor settings."""
+    """Print the OpenAPI document as JSON. Needs no database or settings."""
     from api.app import openapi_text
 
     typer.echo(openapi_text(), nl=False)
@@ -65,17 +84,17 @@ app.add_typer(incidents)
 _SHELLS = ("bash", "zsh", "fish")
 
 COMPLETES = "_WORKSPACE_COMPLETE"
-"""The variable by which the script asks what may follow."""
+"""The variable by which the script asks for completions."""
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Shell.")],
 ) -> None:
-    """Print the completion of a shell, which its start file evaluates."""
+    """Print a shell completion script, to evaluate in the start file of the shell."""
     from typer._completion_shared import get_completion_script
 
     if shell not in _SHELLS:
-        raise typer.BadParameter(f"{shell!r} is none of {', '.join(_SHELLS)}.")
+        raise typer.BadParameter(f"Unknown shell {shell!r}. Use {', '.join(_SHELLS)}.")
     words = {"prog_name": "workspace", "complete_var": COMPLETES, "shell": shell}
     typer.echo(get_completion_script(**words))
 
@@ -84,7 +103,7 @@ app.command()(completion)
 
 
 def bundle_schema() -> None:
-    """Print the JSON Schema of bundles; it needs neither database nor settings."""
+    """Print the JSON Schema of bundles. Needs no database or settings."""
     from models.workspace.bundles.lines import bundle_schema as schema
 
     typer.echo(json.dumps(schema(), indent=2))

@@ -31,7 +31,7 @@ EXPLAINED = (StartError, SettingsError, ConnectionError)
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Tell errors that have a remedy in words instead of a trace, and exit with code 1."""
+    """Print errors that have a remedy without a trace, and exit with code 1."""
     try:
         yield
     except EXPLAINED as error:
@@ -45,7 +45,7 @@ def terminal() -> Console:
 
 
 def aside() -> Console:
-    """The console for what goes on meanwhile, which is no part of the result."""
+    """The console for progress and notes, which are not part of the result."""
     return Console(stderr=True, highlight=False)
 
 
@@ -55,7 +55,7 @@ def say(console: Console, text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Say to standard error what is wrong."""
+    """Print an error to standard error."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True, style="red")
 
 

@@ -27,16 +27,16 @@ _SETTINGS = ("WORKSPACE_", "TEMPORAL_", "AWS_", "DATABASE_")
 
 
 async def run_demo() -> None:
-    """Run the demo on a platform of its own, and leave nothing of it behind. Raises StartError."""
+    """Run the demo on a platform of its own, and remove all of it afterwards. Raises StartError."""
     console = terminal()
     endpoint = FlakyEndpoint()
     async with endpoint.serving(), _platform(endpoint, console) as state:
         waits = sys.stdin.isatty() and console.is_terminal
         await play(state, endpoint, console, waits=waits)
         if waits:
-            console.print("[dim]These pages are there until you press Enter.[/]")
+            console.print("[dim]Press Enter to end the demo.[/]")
             await _line()
-    console.print("The platform of the demo is gone. `make up` starts one that stays.")
+    console.print("The demo platform was deleted. Start a permanent one: make up")
 
 
 @dataclass
@@ -91,7 +91,7 @@ async def _platform(endpoint: FlakyEndpoint, console: Console) -> AsyncIterator[
     """A running platform, whose workers may call the endpoint and nothing else that is private."""
     home = _directory()
     state = StateDir(home / "state")
-    console.print(f"Starting a platform of the demo's own in {home}.", soft_wrap=True)
+    console.print(f"Starting a temporary platform in {home}.", soft_wrap=True)
     try:
         async with _running(state, endpoint, home / "up.log"):
             yield state
@@ -168,10 +168,10 @@ async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console, *, wa
         " the summary record was written once.[/]"
     )
     if waits:
-        console.print("A refund of the shop waits for you in the console, which this opens once:")
+        console.print("A refund needs your approval. Open the console with this one-time link:")
         console.print(connection["signInUrl"], soft_wrap=True)
         console.print(
-            f"The page of the run: {connection['baseUrl']}{run['metadata']['pageUrl']}",
+            f"Run: {connection['baseUrl']}{run['metadata']['pageUrl']}",
             soft_wrap=True,
         )
         console.print(f"In Temporal: {run['metadata']['temporal'].get('uiUrl')}", soft_wrap=True)
@@ -180,7 +180,7 @@ async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console, *, wa
 async def _play(
     client: WorkspaceClient, endpoint: FlakyEndpoint, state: StateDir, console: Console
 ) -> Json:
-    """The run, once it has ended well."""
+    """The run, once it has succeeded."""
     rows = cars()
     cars_id = await client.create_database("Cars", CAR_FIELDS)
     summaries_id = await client.create_database("Summaries", SUMMARY_FIELDS)
@@ -209,7 +209,7 @@ async def _play(
 def _kill_worker(state: StateDir) -> int:
     record = read_object(state.pids / "worker.json")
     if "pid" not in record:
-        raise StartError(f"No worker is recorded in {state.pids}.")
+        raise StartError(f"No worker found in {state.pids}.")
     os.kill(int(record["pid"]), signal.SIGKILL)
     return int(record["pid"])
 
@@ -217,9 +217,9 @@ def _kill_worker(state: StateDir) -> int:
 def _check(run: Json, endpoint: FlakyEndpoint, summaries: list[Json]) -> None:
     """Raises StartError unless the run ended well and each effect happened exactly once."""
     if run["status"] != "succeeded":
-        raise StartError(f"The run ended as {run['status']}: {run['error']}")
+        raise StartError(f"The run {run['status']}: {run['error']}")
     if len(summaries) != 1:
-        raise StartError(f"There are {len(summaries)} summary records instead of one.")
+        raise StartError(f"Expected one summary record, found {len(summaries)}.")
     if endpoint.requests != FAILURES + 1:
         raise StartError(f"The tax service was called {endpoint.requests} times.")
 
@@ -271,7 +271,7 @@ def cars() -> list[Json]:
     """The rows as record data. Raises StartError when the package is not installed."""
     package = importlib.util.find_spec("vega_datasets")
     if package is None or package.origin is None:
-        raise missing_extra("The table of the demo", "demo")
+        raise missing_extra("The demo table", "demo")
     path = Path(package.origin).parent / "_data" / "cars.json"
     keys = {field["key"] for field in CAR_FIELDS}
     rows: list[Json] = []

@@ -76,12 +76,12 @@ INVOICE: Json = {
             "label": "In stock?",
             "config": {"expression": "trigger.stock > 0"},
         },
-        {"id": "pack", "kind": "delay", "label": "Pack it", "config": {"seconds": 1}},
+        {"id": "pack", "kind": "delay", "label": "Pack the order", "config": {"seconds": 1}},
         {
             "id": "sorry",
             "kind": "stop",
             "label": "Nothing to send",
-            "config": {"result": "failed", "message": "The shelf is empty."},
+            "config": {"result": "failed", "message": "Out of stock."},
         },
     ],
     "edges": [
@@ -103,14 +103,14 @@ REFUND: Json = {
                 "title": "Refund the order?",
                 "message": {
                     "type": "template",
-                    "value": "{{ trigger.customer }} sent it back and asks for 42 €.",
+                    "value": "{{ trigger.customer }} returned the order and requests 42 €.",
                 },
             },
         },
         {
             "id": "pay",
             "kind": "transform",
-            "label": "Pay it back",
+            "label": "Refund payment",
             "config": {"output": {"paid": True}},
         },
     ],

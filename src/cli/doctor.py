@@ -49,14 +49,14 @@ _CHECKS: Sequence[Callable[[Settings], Awaitable[Finding]]] = (
 
 def doctor(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     state_dir: Annotated[
-        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a platform.")
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """Check the settings, and all that they name; exits with 1 at a failure, not at a warning.
+    """Check the settings and the services they refer to. Exits with 1 on a failure.
 
-    What the environment does not say is taken from the platform that runs on the state directory.
+    Settings missing from the environment are those of the platform in the state directory.
     """
     with reported():
         settings, base_url = settings_of(state_dir)
@@ -77,14 +77,13 @@ def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
     if not state.is_owned():
         if "DATABASE_URL" not in os.environ:
             raise StartError(
-                f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
-                " --state-dir. Of one that runs elsewhere, set DATABASE_URL and the other"
-                " variables."
+                f"No platform is running in {state.root}. Start one with `workspace up`, or choose"
+                " another --state-dir. For a remote one, set DATABASE_URL and the other variables."
             )
         return load_settings(), None
     connection = read_object(state.connection)
     if not connection:
-        raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
+        raise StartError(f"{state.root}: the platform is starting. Wait, or check {state.logs}.")
     return load_settings(**_known(state)), str(connection["baseUrl"])
 
 
@@ -126,19 +125,19 @@ async def _platform(url: str, state: StateDir) -> Finding:
         try:
             answer = await client.get(f"{url}/readyz")
         except httpx2.TransportError:
-            return Finding(subject, f"does not answer at {url}", f"see {state.logs}")
+            return Finding(subject, f"no response at {url}", f"check {state.logs}")
     if answer.is_success:
-        return Finding(subject, f"answers at {url}")
+        return Finding(subject, f"ready at {url}")
     try:
         reason = str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):
         reason = f"status {answer.status_code}"
-    return Finding(subject, f"is not ready at {url}: {reason}", f"see {state.logs}")
+    return Finding(subject, f"not ready at {url}: {reason}", f"check {state.logs}")
 
 
 def _print(findings: Sequence[Finding]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "checked", "found", "do this"):
+    for column in ("", "check", "result", "fix"):
         table.add_column(column, overflow="fold")
     for one in findings:
         mark = f"[{_COLORS[one.status]}]{one.status}[/]"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """The status of a check. A warning is worth a look, and no reason to act at once."""
+    """The status of a check. A warning needs no immediate action."""
 
     OK = "ok"
     WARNING = "warning"
@@ -62,7 +62,7 @@ async def check_database(settings: Settings) -> Finding:
         async with await psycopg.AsyncConnection.connect(url, connect_timeout=5) as connection:
             version = connection.info.server_version
     except psycopg.OperationalError:
-        return Finding("PostgreSQL", "does not answer", "check DATABASE_URL, and that it is up")
+        return Finding("PostgreSQL", "no response", "check DATABASE_URL and PostgreSQL")
     remedy = None if version // 10_000 >= OLDEST else f"use PostgreSQL {OLDEST} or newer"
     return Finding("PostgreSQL", f"version {version // 10_000}.{version % 10_000}", remedy)
 
@@ -83,12 +83,12 @@ async def check_pooler(settings: Settings) -> Finding:
             query = "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name"
             rows = await (await connection.execute(query, ([*LIMITS],))).fetchall()
     except psycopg.OperationalError:
-        return Finding(subject, "does not answer", "check DATABASE_POOLER_URL, and that it is up")
+        return Finding(subject, "no response", "check DATABASE_POOLER_URL and the pooler")
     limits = ", ".join(f"{name} {value}" for name, value in rows)
     if dict(rows) == LIMITS:
         return Finding(subject, limits)
     wanted = " ".join(f"SET {name} TO '{value}';" for name, value in LIMITS.items())
-    return Finding(subject, limits, f"let its connect_query say: {wanted}")
+    return Finding(subject, limits, f"set its connect_query to: {wanted}")
 
 
 async def check_schema(settings: Settings) -> Finding:
@@ -100,7 +100,7 @@ async def check_schema(settings: Settings) -> Finding:
     try:
         revision = await asyncio.to_thread(current, settings.database_url.get_secret_value())
     except SQLAlchemyError:
-        return Finding("Schema", "cannot be read", "reach the database first")
+        return Finding("Schema", "not available", "fix the database connection first")
     if revision == head():
         return Finding("Schema", f"revision {revision}")
     return Finding("Schema", f"revision {revision}, not {head()}", "run `workspace migrate`")
@@ -128,12 +128,12 @@ async def check_secret_key(settings: Settings) -> Finding:
             recorded = [*await known_keys(work)]
         check_keys(recorded, keys.ids)
     except WrongSecretKeyError:
-        fact = f"{key_names(keys.ids)}, and the database has values under {key_names(recorded)}"
+        fact = f"{key_names(keys.ids)}, but the database uses {key_names(recorded)}"
         return Finding(
             subject, fact, f"set WORKSPACE_SECRET_KEY to the keys of the database ({DOCUMENTATION})"
         )
     except (psycopg.Error, DBAPIError):
-        return Finding(subject, "cannot be checked", "reach the database and its schema first")
+        return Finding(subject, "not checked", "fix the database and its schema first")
     finally:
         await database.close()
     current = key_names([keys.current_id])
@@ -164,7 +164,7 @@ async def check_temporal(settings: Settings) -> Finding:
         described = DescribeNamespaceRequest(namespace=client.namespace)
         await service.describe_namespace(described, timeout=_TIMEOUT)
     except TemporalUnreachableError:
-        return Finding(subject, "does not answer", "check TEMPORAL_ADDRESS, and that it is up")
+        return Finding(subject, "no response", "check TEMPORAL_ADDRESS and Temporal")
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             remedy = "run temporal/set-up-namespace.sh, or check TEMPORAL_NAMESPACE"
@@ -188,7 +188,7 @@ async def check_search_attributes(settings: Settings) -> Finding:
         request = ListSearchAttributesRequest(namespace=client.namespace)
         answer = await client.operator_service.list_search_attributes(request, timeout=_TIMEOUT)
     except (TemporalUnreachableError, RPCError):
-        return Finding(subject, "cannot be read", "reach Temporal and its namespace first")
+        return Finding(subject, "not available", "fix the Temporal connection first")
     missing = [name.value for name in SearchAttribute if name.value not in answer.custom_attributes]
     if not missing:
         return Finding(subject, "all registered")
@@ -209,14 +209,14 @@ async def check_workers(settings: Settings) -> Finding:
     subject = "Workers"
     processes = await _processes(settings)
     if processes is None:
-        return Finding(subject, "cannot be read", "reach the database and its schema first")
+        return Finding(subject, "not available", "fix the database and its schema first")
     alive = {_identity(one) for one in processes if one.alive}
     try:
         client = await connect(settings, seconds=3)
         deployment = Deployment(client, settings.worker_deployment, alive)
         rows = await overview(deployment)
     except (TemporalUnreachableError, RPCError):
-        return Finding(subject, "cannot be read", "reach Temporal and its namespace first")
+        return Finding(subject, "not available", "fix the Temporal connection first")
     return judged_workers(processes, rows)
 
 
@@ -231,18 +231,18 @@ def judged_workers(processes: "Sequence[WorkerBody]", rows: "Sequence[BuildOverv
         for row in rows
     ]
     absences = [
-        f"{_identity(one)} not heard from since {one.seen_at:%H:%M:%S}Z"
+        f"{_identity(one)} last seen at {one.seen_at:%H:%M:%S}Z"
         for one in processes
         if not one.alive
     ]
-    fact = "; ".join([*facts, *absences]) or "none was ever there"
+    fact = "; ".join([*facts, *absences]) or "none seen"
     if all(not one.alive for one in processes):
         return Finding(subject, fact, "start `workspace worker`")
     remedies = [sentence for row in rows for sentence in faults(row)]
     if remedies:
         return Finding(subject, fact, " ".join(remedies))
     if absences:
-        return warning(subject, fact, "see why a worker ended; it is shown for an hour")
+        return warning(subject, fact, "check why the worker stopped (shown for one hour)")
     return Finding(subject, fact)
 
 
@@ -282,12 +282,12 @@ async def check_object_store(settings: Settings) -> Finding:
 
     subject = "Object store"
     if settings.object_store.startswith("memory:"):
-        return Finding(subject, "memory of one process", "set WORKSPACE_OBJECT_STORE")
+        return Finding(subject, "in memory of one process", "set WORKSPACE_OBJECT_STORE")
     try:
         await ObjectStore(settings.object_store).probe()
     except (UnavailableError, OSError):
         remedy = "check WORKSPACE_OBJECT_STORE and the AWS_… variables"
-        return Finding(subject, "cannot be written and read", remedy)
+        return Finding(subject, "write and read failed", remedy)
     return Finding(subject, settings.object_store)
 
 
@@ -307,11 +307,11 @@ async def check_disks(settings: Settings) -> Finding:
     for names, free, total in disks.values():
         facts.append(f"{', '.join(names)}: {_gib(free)} of {_gib(total)} free")
         if _is_below(free, total, _FULL):
-            worst = Finding("Disks", "", "free some space, or move what is named to another disk")
+            worst = Finding("Disks", "", "free disk space, or move the data to another disk")
         elif _is_below(free, total, _LOW) and worst.remedy is None:
-            worst = warning("Disks", "", "free some space soon, or enlarge the disk")
+            worst = warning("Disks", "", "free disk space soon, or enlarge the disk")
     if not facts:
-        return Finding("Disks", "none of them is on this machine")
+        return Finding("Disks", "not on this machine")
     return Finding("Disks", "; ".join(facts), worst.remedy, worst.is_warning)
 
 
@@ -366,7 +366,7 @@ async def check_identity_provider(settings: Settings) -> Finding:
     if issuer is None or keys is None:
         remedy = (
             "set WORKSPACE_OIDC_ISSUER, WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS; until"
-            " then only `workspace sign-in` lets people in (docs/first-sign-in.md)"
+            " then, people can only use `workspace sign-in` (docs/first-sign-in.md)"
         )
         return warning(subject, "not configured", remedy)
     problem = await _key_set_problem(keys)
@@ -375,8 +375,8 @@ async def check_identity_provider(settings: Settings) -> Finding:
     if issuer == DEVELOPMENT_ISSUER:
         return Finding(subject, "the local one of `workspace up`")
     if settings.oidc_client_id is None:
-        remedy = "set WORKSPACE_OIDC_CLIENT_ID to let people sign in at the console"
-        return warning(subject, f"{issuer}, for session tokens alone", remedy)
+        remedy = "set WORKSPACE_OIDC_CLIENT_ID to enable sign-in to the console"
+        return warning(subject, f"{issuer}, session tokens only", remedy)
     problem = await _discovery_problem(issuer)
     if problem is not None:
         return Finding(subject, f"{issuer}: {problem}", "check WORKSPACE_OIDC_ISSUER")
@@ -391,7 +391,7 @@ async def _key_set_problem(place: str) -> str | None:
         else:
             found = json.loads(await asyncio.to_thread(Path(place).read_text, "utf-8"))
     except (OSError, ValueError):
-        return f"no key set can be read at {place}"
+        return f"no key set found at {place}"
     keys = found.get("keys") if isinstance(found, dict) else None
     return None if isinstance(keys, list) and keys else f"{place} has no keys"
 
@@ -402,7 +402,7 @@ async def _discovery_problem(issuer: str) -> str | None:
     try:
         found = await _read_json(url)
     except (OSError, ValueError):
-        return f"no discovery document can be read at {url}"
+        return f"no discovery document found at {url}"
     if not isinstance(found, dict) or found.get("issuer") != issuer:
         return f"the discovery document at {url} names another issuer"
     missing = [name for name in ("authorization_endpoint", "token_endpoint") if not found.get(name)]
@@ -431,7 +431,7 @@ async def check_mail(settings: Settings) -> Finding:
 
     subject, server = "Mail server", settings.mail
     if server is None:
-        remedy = "set WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM; until then no mail is sent"
+        remedy = "set WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM; until then no email is sent"
         return warning(subject, "not configured", remedy)
     place = f"{server.host}:{server.port}"
     try:

@@ -73,29 +73,29 @@ async def _register(database: "Database", keys: "KeyRing") -> None:
 def rotate_secret(
     *,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing: only show what is left.")
+        bool, typer.Option("--check", help="Only show what is left to rotate.")
     ] = False,
     forget_lost: Annotated[
         bool,
         typer.Option(
             "--forget-lost",
-            help="Go on without keys that are lost; what they sealed can no longer be read.",
+            help="Continue without lost keys. Values encrypted with them stay unreadable.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     state_dir: Annotated[
-        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a platform.")
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """Seal everything anew under the first key of WORKSPACE_SECRET_KEY, beside running processes.
+    """Re-encrypt all values with the first key of WORKSPACE_SECRET_KEY.
 
-    May be stopped and repeated at any time. Exits with 1 while something is under an older key.
+    Safe while the platform runs, and to stop and repeat. Exits with 1 while values are left.
     """
     from cli.doctor import settings_of
 
     with reported():
         if check and forget_lost:
-            raise StartError("--check changes nothing: leave one of --check, --forget-lost out.")
+            raise StartError("Use --check or --forget-lost, not both.")
         settings, _ = settings_of(state_dir)
         found = asyncio.run(_rotate(settings, check=check, forget_lost=forget_lost))
     if as_json:
@@ -140,8 +140,8 @@ async def standing(database: "Database", keys: "KeyRing") -> Standing:
         check_keys([*recorded], keys.ids)
         if keys.current_id not in recorded:
             raise StartError(
-                f"No process has started with key {keys.current_id.hex()} yet, the first of"
-                " WORKSPACE_SECRET_KEY: restart all with it, or rotate without --check."
+                f"Key {keys.current_id.hex()}, the first of WORKSPACE_SECRET_KEY, is not in use."
+                " Restart all processes with it, or rotate without --check."
             )
         current = recorded[keys.current_id]
         api_keys = await outdated_keys(work, current.id, _MOST_LISTED)
@@ -188,14 +188,13 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
     except (psycopg.Error, DBAPIError) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise StartError(
-            f"The database cannot be used: {cause}. What was sealed anew stays; start the command"
-            " again to continue."
+            f"Database error: {cause}. Progress is kept. Run the command again to continue."
         ) from None
 
 
 def _tell(kind: str, done: int) -> None:
     if done:
-        say(aside(), f"{kind}: {done} sealed anew")
+        say(aside(), f"{kind}: {done} re-encrypted")
 
 
 def _keys(settings: Settings) -> "KeyRing":
@@ -228,12 +227,12 @@ def _print(found: Standing) -> None:
             table.add_row(one.kind, one.key_id.hex(), str(one.count), _minute(one.oldest))
         screen.print(table)
     if found.unreadable:
-        say(screen, "Values under a key that is not configured cannot be read.")
+        say(screen, "Values encrypted with a missing key can't be read.")
     if not found.left:
-        say(screen, "Every value that can be read is under the current key.")
+        say(screen, "All readable values use the current key.")
     _print_tokens(found)
     if found.older and not found.left:
-        before = "use or replace what is listed, then " if _is_any_token_left(found) else ""
+        before = "use or replace the above, then " if _is_any_token_left(found) else ""
         say(screen, f"Next: {before}remove the older key from WORKSPACE_SECRET_KEY, and restart.")
 
 
@@ -245,21 +244,21 @@ def _print_tokens(found: Standing) -> None:
     """Print what only its next use brings under the current key."""
     screen = terminal()
     if found.api_keys:
-        say(screen, "\nAPI keys not used with the current key; they end with the older one:")
+        say(screen, "\nAPI keys that still depend on the older key:")
         table = _table("name", "prefix", "workspace", "last used")
         for one in found.api_keys:
             used = "never" if one.last_used_at is None else _minute(one.last_used_at)
             table.add_row(escape(one.name), one.prefix, escape(one.workspace_name), used)
         screen.print(table)
     if found.share_links:
-        say(screen, "\nShare links not opened with the current key; they end with the older one:")
+        say(screen, "\nShare links that still depend on the older key:")
         table = _table("link", "kind", "workspace", "created")
         for link in found.share_links:
             created = _minute(link.created_at)
             table.add_row(str(link.id), link.kind, str(link.workspace_id), created)
         screen.print(table)
     if found.invitations:
-        say(screen, f"\n{found.invitations} open invitations end with the older key.")
+        say(screen, f"\n{found.invitations} open invitations still depend on the older key.")
 
 
 def _table(*columns: str) -> Table:

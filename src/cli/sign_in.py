@@ -27,33 +27,33 @@ class _Place(NamedTuple):
 def address(text: str | None) -> str | None:
     """An e-mail address as it was given. Raises BadParameter for another text."""
     if text is not None and not _ADDRESS.fullmatch(text):
-        raise typer.BadParameter(f"{text!r} is no e-mail address, such as ada@example.com.")
+        raise typer.BadParameter(f"Enter a valid email such as ada@example.com, not {text!r}.")
     return text
 
 
 def sign_in(
     email: Annotated[
         str | None,
-        typer.Argument(callback=address, help="E-mail address; by default the first owner's."),
+        typer.Argument(callback=address, help="Email. Default: the first owner."),
     ] = None,
     *,
     new_workspace: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Make a workspace of which the person is the owner."),
+        typer.Option(metavar="NAME", help="Create a workspace owned by this person."),
     ] = None,
     state_dir: Annotated[
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """Print a link that opens the console as a person; it works once, for half an hour.
+    """Print a one-time sign-in link for the console, valid for 30 minutes.
 
-    Of a platform without a state directory, DATABASE_URL and WORKSPACE_PUBLIC_URL name the place.
+    For a platform without a state directory, set DATABASE_URL and WORKSPACE_PUBLIC_URL.
     """
     with reported():
         place = _place(state_dir)
         person = place.owner if email is None else (email, None)
         if person is None:
-            raise StartError("Name the person: workspace sign-in ada@example.com")
+            raise StartError("Enter an email: workspace sign-in ada@example.com")
         token = asyncio.run(_link(place.database_url, *person, new_workspace))
         typer.echo(f"{place.console_url}sign-in/{token}")
 
@@ -73,8 +73,8 @@ def _place(state_dir: Path) -> _Place:
     if database_url and public_url:
         return _Place(f"{public_url.rstrip('/')}/", database_url, None)
     raise StartError(
-        f"No platform runs on {state_dir.absolute()}: start `workspace up`, or name its"
-        " --state-dir. Of one that runs elsewhere, set DATABASE_URL and WORKSPACE_PUBLIC_URL."
+        f"No platform is running in {state_dir.absolute()}. Start one with `workspace up`, or"
+        " choose another --state-dir. For a remote one, set DATABASE_URL and WORKSPACE_PUBLIC_URL."
     )
 
 
@@ -126,20 +126,19 @@ _ADDRESS = re.compile(r"[^@\s<>()\",;:\\]{1,64}@[^@\s<>()\",;:\\]{1,189}")
 
 
 def session(
-    email: Annotated[str, typer.Argument(callback=address, help="E-mail address of the person.")],
+    email: Annotated[str, typer.Argument(callback=address, help="Email of the person.")],
     state_dir: Annotated[
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
     name: Annotated[str | None, typer.Option(help="Name of the person.")] = None,
 ) -> None:
-    """Print a development session token, valid for 30 days."""
+    """Print a session token for development, valid for 30 days."""
     from runtime.development_issuer import ensure_issuer, is_issuer
 
     with reported():
         if not is_issuer(state_dir):
             raise StartError(
-                f"{state_dir.absolute()} has no key for sessions: name the --state-dir that"
-                " `workspace up` runs on. Where WORKSPACE_OIDC_ISSUER is set, sessions are that"
-                " provider's."
+                f"{state_dir.absolute()} has no session key. Use the --state-dir of `workspace up`."
+                " If WORKSPACE_OIDC_ISSUER is set, that provider issues the sessions."
             )
         typer.echo(ensure_issuer(state_dir.absolute()).mint(email, name))

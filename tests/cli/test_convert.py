@@ -193,10 +193,10 @@ async def _records(client: Client, space: Space, label: str) -> list[dict[str, A
 async def test_an_export_of_notion(space: Space, client: Client, tmp_path: Path) -> None:
     told = _converted("notion", _notion(tmp_path / "export.zip"), tmp_path / "bundle.zip")
     for lost in (
-        "images that are not in the export (1)",
-        "links to what is not in the export, which are text (1)",
-        "View: a view of Goods, whose rows are there (1)",
-        "Goods: pages of no row, such as templates, are pages below it (1)",
+        "images missing from the export (1)",
+        "links to pages missing from the export become text (1)",
+        "View: a view of Goods, which has its rows (1)",
+        "Goods: pages without a row become pages below it (1)",
     ):
         assert lost in told
     await _imported(space, _bytes(tmp_path / "bundle.zip"))
@@ -253,10 +253,10 @@ def _look_at_plan(blocks: list[dict[str, Any]], items: dict[str, Any]) -> None:
 
 async def test_a_base(space: Space, client: Client, tmp_path: Path) -> None:
     told = _converted("airtable", _base(tmp_path / "base"), tmp_path / "bundle.zip")
-    assert "formulas come in as what they last gave (1)" in told
+    assert "formulas become their last values (1)" in told
     assert "views, of which a schema has the names alone (1)" in told
     assert "buttons are left out (1)" in told
-    assert "links of Maker to records that are not there (1)" in told
+    assert "links in Maker to missing records (1)" in told
     await _imported(space, _bytes(tmp_path / "bundle.zip"))
     (tea,) = await _records(client, space, "Goods")
     (ann,) = await _records(client, space, "Makers")
@@ -281,7 +281,7 @@ def test_what_is_no_export_is_told(product: str, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     done = CliRunner().invoke(app, ["convert", product, str(source), str(bundle)])
     assert done.exit_code == 1
-    assert f"is no export of {product}" in " ".join(done.output.split())
+    assert f"is not a valid {product}" in " ".join(done.output.split())
     assert not bundle.exists()
 
 
@@ -342,7 +342,7 @@ def test_a_zone_that_is_not_known_is_told(tmp_path: Path) -> None:
     written = ["July 3, 2026 9:00 AM (XYZ)"] * 4
     found, told = _times(tmp_path, *written)
     assert found == written
-    assert "Times: times whose time zone is not known, such as (XYZ) (4)" in told
+    assert "Times: times with an unknown time zone, such as (XYZ) (4)" in told
 
 
 def test_a_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_demo_that_fails_cleans_up_as_well(
     ended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def play(*_: object, **__: object) -> None:
-        raise StartError("The run ended as failed.")
+        raise StartError("The run failed.")
 
     monkeypatch.setattr("cli.demo.play", play)
     with pytest.raises(StartError, match="ended as failed"):

@@ -50,13 +50,13 @@ async def test_a_build_without_workers_is_given_no_work(
 ) -> None:
     with pytest.raises(RefusedError) as refused:
         await change(Abandoned())
-    assert f"No worker of build left works on: {Queue.IO}." in str(refused.value)
+    assert f"Build left has no workers for: {Queue.IO}." in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("percent", "pinned", "words"),
     [
-        (5, 0, "b1 is given new work and has no workers for: io."),
+        (5, 0, "b1 receives new work but has no workers for: io."),
         (0, 3, "workspace deploy drain b1 --move"),
         (0, 0, ""),
     ],

@@ -105,7 +105,7 @@ async def test_it_reads_what_the_identity_provider_publishes(
         cases: list[tuple[Mapping[str, Any], Status, str]] = [
             ({}, Status.OK, provider.issuer),
             ({"oidc_issuer": None}, Status.WARNING, "not configured"),
-            ({"oidc_client_id": None}, Status.WARNING, "session tokens alone"),
+            ({"oidc_client_id": None}, Status.WARNING, "session tokens only"),
             ({"oidc_issuer": f"{provider.issuer}/other"}, Status.FAILURE, "discovery document"),
             ({"oidc_jwks": f"{provider.issuer}/no"}, Status.FAILURE, "no key set"),
             ({"oidc_jwks": str(empty)}, Status.FAILURE, "has no keys"),
@@ -184,12 +184,12 @@ def build(*workers: str) -> BuildOverview:
     [
         ([process(1, alive=True)], build("1@host"), Status.OK, "1 worker"),
         ([], build(), Status.FAILURE, "0 workers"),
-        ([process(1, alive=False)], build(), Status.FAILURE, "1@host not heard from since"),
+        ([process(1, alive=False)], build(), Status.FAILURE, "1@host last seen at"),
         (
             [process(1, alive=False), process(2, alive=True)],
             build("2@host"),
             Status.WARNING,
-            "1@host not heard from since",
+            "1@host last seen at",
         ),
         ([process(2, alive=True)], build(), Status.FAILURE, "0 workers"),
     ],

@@ -11,10 +11,10 @@ from cli.commands import app
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("absent.csv", None, "There is no file"),
+        ("absent.csv", None, "File not found"),
         ("", None, "is a directory"),
         ("empty.csv", b"", "is empty"),
-        ("notes.docx", b"a", "does not tell its format"),
+        ("notes.docx", b"a", "Unknown file format"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_one_sentence(

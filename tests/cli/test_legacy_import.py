@@ -53,9 +53,9 @@ def _told(status: str, **entry: Any) -> str:
         ("awaiting_review", {}, f"approve {RUN}"),
         ("awaiting_review", {"stage": "blocked"}, f"select {RUN} {ENTRY} --skip"),
         ("approved", {}, f"start {RUN}"),
-        ("completed", {"stage": "done"}, f"rollback {RUN} --reason WHY, until 2026-01-31"),
+        ("completed", {"stage": "done"}, f"rollback {RUN} --reason REASON, to undo"),
         ("failed", {"stage": "failed", "lastError": "x"}, f"retry {RUN} {ENTRY}"),
-        ("rolled_back", {"rollbackState": "partial"}, f"rollback {RUN} --reason WHY --force"),
+        ("rolled_back", {"rollbackState": "partial"}, f"rollback {RUN} --reason REASON --force"),
         ("cancelled", {"lifecycleState": "hidden"}, f"release {RUN}"),
     ],
 )

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from cli.commands import app
 from cli.supervisor.state import write_private
 from runtime.database import libpq_url
+from tests.support.postgres import migrated_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,17 @@ def test_it_lists_what_is_quarantined_the_latest_first(suspects: Suspects) -> No
     ]
 
 
+def test_it_says_that_nothing_is_quarantined() -> None:
+    with migrated_database("quarantine") as url:
+        listed = quarantine(url=url)
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert listed.stderr == "Nothing is quarantined.\n"
+
+
 def test_it_lifts_one_and_no_other(suspects: Suspects) -> None:
     lifted = quarantine("--lift", str(suspects.later), url=suspects.url)
     assert lifted.exit_code == 0, lifted.output
-    assert f"{suspects.later} is executed like any other work again" in lifted.output
+    assert f"{suspects.later} was released from quarantine" in lifted.output
     assert suspects.left() == {suspects.earlier, suspects.suspected}
     again = quarantine("--lift", str(suspects.later), url=suspects.url)
     assert (again.exit_code, again.stderr.strip()) == (1, f"{suspects.later} is not quarantined.")
@@ -80,7 +88,7 @@ def test_its_database_is_that_of_the_platform_on_a_state_directory(
     here = f"--state-dir={tmp_path}"
     nowhere = quarantine(here, url=None)
     assert nowhere.exit_code == 1
-    assert "Set DATABASE_URL: no platform with a database runs on" in nowhere.stderr
+    assert "Set DATABASE_URL. No platform is running in" in nowhere.stderr
     write_private(tmp_path / "connection.json", {"databaseUrl": suspects.url})
     listed = quarantine(here, url=None)
     assert str(suspects.later) in listed.output

@@ -111,7 +111,7 @@ def test_a_rotation_that_was_killed_goes_on_where_it_was(url: str, tmp_path: Pat
     store_secrets(url, MANY)
     both, new = f"{NEW},{OLD}", KeyRing([NEW])
     waiting = command("rotate-secret", "--check", "--json", url=url, keys=both)
-    assert "No process has started with key" in waiting.stderr
+    assert "is not in use" in waiting.stderr
     rotation = started(tmp_path, "rotate-secret", url=url, keys=both)
     deadline = time.monotonic() + ENOUGH
     while not under(url, new) and time.monotonic() < deadline:
@@ -129,7 +129,7 @@ def test_a_rotation_that_was_killed_goes_on_where_it_was(url: str, tmp_path: Pat
     assert under(url, new) == done
     rotated = command("rotate-secret", url=url, keys=both)
     assert rotated.returncode == 0, rotated.stderr
-    assert f"{MANY - done} sealed anew" in rotated.stderr
+    assert f"{MANY - done} re-encrypted" in rotated.stderr
     assert "remove the older key" in rotated.stdout
     assert under(url, new) == MANY
     assert command("migrate", url=url, keys=NEW).returncode == 0
@@ -141,7 +141,7 @@ def test_what_a_lost_key_sealed_is_given_up_only_on_demand(url: str) -> None:
     assert command("rotate-secret", url=url, keys=NEW).returncode == 1
     given_up = command("rotate-secret", "--forget-lost", url=url, keys=NEW)
     assert given_up.returncode == 0, given_up.stderr
-    assert "not configured cannot be read" in given_up.stdout
+    assert "a missing key can't be read" in given_up.stdout
     assert under(url, KeyRing([OLD])) == 3
     both = command("rotate-secret", "--forget-lost", "--check", url=url, keys=NEW)
     assert both.returncode == 1

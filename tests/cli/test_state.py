@@ -57,7 +57,7 @@ def test_a_state_directory_has_one_owner(state: StateDir) -> None:
     assert not state.is_owned()
     with state.locked():
         assert state.is_owned()
-        with pytest.raises(StartError, match="already runs"), StateDir(state.root).locked():
+        with pytest.raises(StartError, match="already running"), StateDir(state.root).locked():
             pytest.fail("two owners")
     assert not state.is_owned()
     with state.locked():
@@ -128,7 +128,7 @@ def test_ports_that_are_chosen_together_differ(monkeypatch: pytest.MonkeyPatch) 
     second = choose_port(0, None, "", [first])
     monkeypatch.setattr("cli.supervisor.state._BELOW_EPHEMERAL", [first, second])
     assert choose_port(0, first, "", [first]) == second
-    with pytest.raises(StartError, match="No port"):
+    with pytest.raises(StartError, match="No free port"):
         choose_port(0, None, "--port", [first, second])
     with pytest.raises(StartError, match="--ui-port 0"):
         choose_port(first, None, "--ui-port", [first])

@@ -179,7 +179,7 @@ def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
 def test_a_second_start_beside_it_is_refused(up: Up) -> None:
     second = command("up", f"--state-dir={up.directory}", "--port=0")
     assert second.returncode == 1
-    assert "already runs" in second.stderr
+    assert "already running" in second.stderr
     assert up.is_ready()
 
 
@@ -216,7 +216,7 @@ def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     assert re.search(r"^failure +Secret key ", wrong.stdout, re.MULTILINE)
     nothing = command("doctor", f"--state-dir={tmp_path}")
     assert nothing.returncode == 1
-    assert f"No platform runs on {tmp_path}" in nothing.stderr
+    assert f"No platform is running in {tmp_path}" in nothing.stderr
 
 
 def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> No
     assert up.get(path, made.stdout.strip()).status_code == 200
     refused = command("session", "owner@localhost", f"--state-dir={tmp_path}")
     assert refused.returncode == 1
-    assert "has no key for sessions" in refused.stderr
+    assert "has no session key" in refused.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -344,7 +344,7 @@ def test_a_link_signs_the_owner_in(up: Up, directory: Path) -> None:
         assert start.headers["location"] == f"/workspaces/{up.connection['workspaceId']}"
     nowhere = command("sign-in", f"--state-dir={directory}-gone")
     assert nowhere.returncode == 1
-    assert "No platform runs on" in nowhere.stderr
+    assert "No platform is running in" in nowhere.stderr
 
 
 def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(

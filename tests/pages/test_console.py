@@ -29,7 +29,7 @@ def approval(role: str = "owner", **config: object) -> Json:
     return graph(
         node("read", "transform", label="Read the order", output={"total": 42}),
         node("ask", "approval", label="Ask somebody", **config),
-        node("pay", "transform", label="Pay it back", output={"paid": True}),
+        node("pay", "transform", label="Refund payment", output={"paid": True}),
         edges=[("read", "ask"), ("ask", "pay", "approved")],
     )
 
@@ -267,7 +267,7 @@ async def test_everything_works_without_scripts(
         return "Refund 1042?" in await page.evaluate("document.body?.innerText ?? ''")
 
     await eventually(asks, what="the question")
-    assert "Pay it back" in await page.text(".nodes")
+    assert "Refund payment" in await page.text(".nodes")
     await page.screenshot(screens / "console-run-without-scripts.png")
     await page.click(".approval [value=approved]")
 

@@ -275,7 +275,7 @@ async def test_a_run_is_followed_to_its_end(engine: Engine, checkout: Path) -> N
 async def test_the_code_of_a_checkout_is_tried_on_runs(desk: Desk) -> None:
     output = await desk.run("Try the code of a checkout on a run")
     assert "still open" in output
-    assert "history.json holds the history of" in output
+    assert "Saved the history of" in output
     assert "AutomationRun" in output.splitlines()[-1]
 
 

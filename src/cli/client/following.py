@@ -19,10 +19,10 @@ STATE_DIR = Annotated[
     Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
 ]
 URL = Annotated[
-    str | None, typer.Option("--url", help="A platform elsewhere, such as https://example.com.")
+    str | None, typer.Option("--url", help="URL of a remote platform, e.g. https://example.com.")
 ]
 API_KEY = Annotated[
-    str | None, typer.Option(envvar="WORKSPACE_API_KEY", help="Its API key, with --url.")
+    str | None, typer.Option(envvar="WORKSPACE_API_KEY", help="API key, used with --url.")
 ]
 
 Place = tuple[Path, str | None, str | None]
@@ -41,15 +41,15 @@ def run_command(coroutine: Coroutine[Any, Any, None]) -> None:
         complain(str(given_up))
         raise typer.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        complain("Stopped. Nothing was changed.")
+        complain("Interrupted. Nothing was changed.")
         raise typer.Exit(INTERRUPTED) from None
 
 
 _SILENCE_SECONDS = 30
-"""A stream that says nothing for so long is lost: it sends a comment every ten seconds."""
+"""A silent stream is lost after this: it sends a comment every ten seconds."""
 _BUSY = frozenset({429, 503})
 _TRIES = 10
-"""The times in a row the stream may break before the platform counts as gone."""
+"""Failures in a row after which the platform counts as lost."""
 
 
 class _BusyError(Exception):
@@ -83,8 +83,7 @@ async def follow(
             failures += 1
             await asyncio.sleep(min(0.5 * failures, 3))
     raise StartError(
-        f"The platform does not answer at {client.base_url} any more. The run goes on:"
-        f" {client.base_url}{page}"
+        f"Lost the connection to {client.base_url}. The run continues: {client.base_url}{page}"
     )
 
 
@@ -112,7 +111,7 @@ class Display(ProgressBars):
         self._shown_at = 0.0
 
     def sent(self, count: int, size: int) -> None:
-        """So many bytes of the file have been sent."""
+        """Show the number of bytes of the file that were sent."""
         self._show_stage("Uploading", f"{in_bytes(count)} of {in_bytes(size)}", count, size)
 
     def run(self, state: Mapping[str, Any]) -> None:
@@ -123,7 +122,7 @@ class Display(ProgressBars):
             return
         counted = in_bytes(progress["bytes"])
         if progress["stage"] != "fetch":
-            counted = f"{progress['rows']:,} rows of {counted}"
+            counted = f"{progress['rows']:,} rows, {counted}"
         self._show_stage(_STAGES[progress["stage"]], counted)
 
     def _show_stage(
@@ -139,7 +138,7 @@ class Display(ProgressBars):
 
 
 async def follow_rows(client: ApiClient, run_id: str, display: Display) -> None:
-    """Show how far a run that brings rows in has come, until it has ended. Raises StartError."""
+    """Show the progress of a run that imports rows, until it ends. Raises StartError."""
     page = f"/data-source-runs/{run_id}"
     await follow(client, f"/v1{page}", page, display.run)
 
@@ -159,7 +158,8 @@ async def cancelling(client: ApiClient, path: str) -> AsyncIterator[None]:
         run = await client.call("POST", f"{path}/cancel", json={})
         if run["status"] == "cancelled":
             raise GivenUpError("Cancelled. Nothing was changed.") from None
-        raise GivenUpError(f"It was over already: {run['status']}.") from None
+        ended = run["status"].replace("_", " ")
+        raise GivenUpError(f"The run had already ended: {ended}.") from None
 
 
 _LINE_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""`workspace import` and `workspace refresh`: bring rows in, and wait for the end."""
+"""`workspace import` and `workspace refresh`: import rows, and wait for the end."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,40 +12,40 @@ from cli.console import aside, say, terminal
 
 _Key = Annotated[
     list[str] | None,
-    typer.Option("--key", help="Field that tells rows apart; rows that are there are updated."),
+    typer.Option("--key", help="Field to match rows by; matching rows are updated. Repeatable."),
 ]
 
 
 def import_file(  # noqa: PLR0917  # options of a command line
     file: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON.")
+        Path | None, typer.Argument(help="CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON file.")
     ] = None,
-    database: Annotated[str | None, typer.Option(help="Id of the database to fill.")] = None,
+    database: Annotated[str | None, typer.Option(help="Id of the database to import into.")] = None,
     new: Annotated[
         str | None,
-        typer.Option(help="Title of a new database; without both it is the name of the file."),
+        typer.Option(help="Title of a new database. Default: the file name."),
     ] = None,
     key: _Key = None,
-    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook; else the first.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet to import. Default: the first.")] = None,
     undo: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Take an import back, within seven days.")
+        str | None, typer.Option(metavar="RUN", help="Undo an import, up to 7 days later.")
     ] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Import a spreadsheet, show how far it has come, and print what came in.
+    """Import a spreadsheet, and wait for the result.
 
-    All rows come in or none. Ctrl-C cancels it. Exits with 1 when it fails.
+    Imports all rows or none. Ctrl-C cancels the import. Exits with 1 on failure.
     """
     place = (state_dir, url, api_key)
     if undo is not None:
         run_command(_undo(undo, place, terminal()))
         return
     if file is None:
-        raise typer.BadParameter("Name the file to import, or a run to --undo.")
+        raise typer.BadParameter("Enter a file to import, or --undo RUN.")
     if database is not None and new is not None:
-        raise typer.BadParameter("Choose --database or --new.")
+        raise typer.BadParameter("Use --database or --new, not both.")
     body: dict[str, Any] = {"label": new or file.stem, "fields": []}
     if database is not None:
         body["targetDatabaseId"] = database
@@ -91,7 +91,7 @@ async def _import(file: Path, body: dict[str, Any], place: Place, console: Conso
 def _losses(result: dict[str, Any]) -> list[str]:
     remarks = []
     if result["skippedRowCount"]:
-        remarks.append(f"{result['skippedRowCount']:,} rows made no record.")
+        remarks.append(f"{result['skippedRowCount']:,} rows were skipped.")
     if result["skippedCells"]:
         remarks.append(
             f"{result['skippedCells']:,} values don't match the column type and were left blank."
@@ -106,22 +106,22 @@ async def _undo(run_id: str, place: Place, console: Console) -> None:
         path = f"{client.workspace}/imports/{quote(run_id, safe='')}/undo"
         run = await client.call("POST", path, json={}, timeout=60)
     reversal = run["reversal"]
-    kept = f" {reversal['kept']:,} that were changed since stay." if reversal["kept"] else ""
+    kept = f" {reversal['kept']:,} edited since then were kept." if reversal["kept"] else ""
     console.print(f"Undone: {reversal['reverted']:,} records.{kept}", soft_wrap=True)
 
 
 def refresh(
     data_source: Annotated[str, typer.Argument(metavar="ID", help="Id of the data source.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Remove rows even where the guard would stop the run.")
+        bool, typer.Option("--force", help="Remove rows even if the removal limit is exceeded.")
     ] = False,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Refresh a data source, show how far it has come, and print what changed.
+    """Refresh a data source, and wait for the result.
 
-    Ctrl-C cancels it: nothing has changed then. Exits with 1 when it fails.
+    Ctrl-C cancels the refresh without changes. Exits with 1 on failure.
     """
     run_command(_refresh(data_source, force, (state_dir, url, api_key), terminal()))
 

@@ -1,4 +1,4 @@
-"""Calls about incidents, and what a person is shown of the answers."""
+"""Calls about incidents, and what a person sees of the answers."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from cli.client.output import clock, list_of, plain, print_json, print_rows, sho
 from cli.client.profiles import Place, connected
 from cli.console import say, terminal
 
-_COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST", "MESSAGE")
+_COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST SEEN", "MESSAGE")
 _WATCHED = ("state", "runs", "lastFailedAt", "assigneeUserId", "note")
 _LOOK_SECONDS = 2.0
 """Between two looks at an incident that is watched."""
-_RECORD_COLUMNS = ("ID", "DATABASE", "RUNS", "LAST", "TITLE")
+_RECORD_COLUMNS = ("ID", "DATABASE", "RUNS", "LAST SEEN", "TITLE")
 
 
 async def print_incidents(
@@ -26,7 +26,8 @@ async def print_incidents(
     if as_json:
         print_json(listed)
         return
-    print_rows(terminal(), _COLUMNS, [_row(one) for one in listed["incidents"]])
+    rows = [_row(one) for one in listed["incidents"]]
+    print_rows(terminal(), _COLUMNS, rows, empty="No incidents.")
 
 
 async def show_incident(place: Place, incident_id: str, *, as_json: bool) -> None:
@@ -76,7 +77,7 @@ async def print_records(place: Place, incident_id: str, limit: int, *, as_json: 
         )
         for record in listed["records"]
     ]
-    print_rows(terminal(), _RECORD_COLUMNS, rows)
+    print_rows(terminal(), _RECORD_COLUMNS, rows, empty="No records.")
 
 
 async def change_incident(

@@ -1,4 +1,4 @@
-"""`workspace incidents`: failed runs that failed alike, from a terminal."""
+"""`workspace incidents`: groups of similar failures, from a terminal."""
 
 from typing import Annotated
 
@@ -8,8 +8,7 @@ from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run
 
 incidents = typer.Typer(
     name="incidents",
-    help="Incidents of the profile in use, or of the platform that runs here."
-    " Exits with 3 when the platform refuses or does not answer.",
+    help="List and manage incidents: groups of similar failures. Exits with 3 on an API error.",
     no_args_is_help=True,
 )
 
@@ -20,13 +19,13 @@ _INCIDENT = Annotated[str, typer.Argument(metavar="INCIDENT", help="Id of the in
 def list_incidents(
     *,
     state: Annotated[str | None, typer.Option(help="open, muted or closed.")] = None,
-    automation: Annotated[str | None, typer.Option(metavar="ID", help="Of one.")] = None,
+    automation: Annotated[str | None, typer.Option(metavar="ID", help="Automation.")] = None,
     limit: LIMIT = 30,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """List incidents, the one opened last first, by the filters of the API."""
+    """List incidents, newest first."""
     from cli.client.incident_calls import print_incidents
 
     filters = {"state": state, "automationId": automation}
@@ -47,7 +46,7 @@ def show(
 def watch(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Follow an incident until it is closed; Ctrl-C leaves it as it is."""
+    """Follow an incident until it is closed. Ctrl-C stops watching."""
     from cli.client.incident_calls import watch_incident
 
     run_command(watch_incident((profile, state_dir), incident, as_json=json))
@@ -61,7 +60,7 @@ def records(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """List the records that its runs were about."""
+    """List the records affected by an incident."""
     from cli.client.incident_calls import print_records
 
     run_command(print_records((profile, state_dir), incident, limit, as_json=json))
@@ -70,12 +69,14 @@ def records(
 @incidents.command()
 def assign(
     incident: _INCIDENT,
-    user: Annotated[str | None, typer.Argument(metavar="USER", help="None unassigns.")] = None,
+    user: Annotated[
+        str | None, typer.Argument(metavar="USER", help="Id of a member. Omit to unassign.")
+    ] = None,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Assign an incident to a member, by their id."""
+    """Set the owner of an incident."""
     from cli.client.incident_calls import change_incident
 
     change = {"assigneeUserId": user}
@@ -86,7 +87,7 @@ def assign(
 def mute(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Notify nobody of an incident any more."""
+    """Stop notifications about an incident."""
     from cli.client.incident_calls import change_incident
 
     run_command(change_incident((profile, state_dir), incident, {"muted": True}, as_json=json))
@@ -96,7 +97,7 @@ def mute(
 def unmute(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Notify of an incident again."""
+    """Resume notifications about an incident."""
     from cli.client.incident_calls import change_incident
 
     run_command(change_incident((profile, state_dir), incident, {"muted": False}, as_json=json))
@@ -105,12 +106,12 @@ def unmute(
 @incidents.command()
 def note(
     incident: _INCIDENT,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Instead of the note there is.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Replaces the current note.")],
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Write the note of an incident."""
+    """Set the note of an incident."""
     from cli.client.incident_calls import change_incident
 
     run_command(change_incident((profile, state_dir), incident, {"note": text}, as_json=json))
@@ -120,7 +121,7 @@ def note(
 def close(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Close an incident; a failure after that opens it again."""
+    """Close an incident. A later failure reopens it."""
     from cli.client.incident_calls import act_on_incident
 
     run_command(act_on_incident((profile, state_dir), incident, "close", as_json=json))
@@ -130,7 +131,7 @@ def close(
 def reopen(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Open a closed incident again."""
+    """Reopen a closed incident."""
     from cli.client.incident_calls import act_on_incident
 
     run_command(act_on_incident((profile, state_dir), incident, "reopen", as_json=json))
@@ -145,7 +146,7 @@ def retry(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Retry its runs that no retry has made good, and print the id of the operation that does."""
+    """Retry the failed runs of an incident, and print the id of the operation."""
     from cli.client.incident_calls import retry_incident
 
     body = retry_body(begin, version)
@@ -156,7 +157,7 @@ def retry(
 def open_page(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Print the address of the page of an incident, and open it where this is a terminal."""
+    """Print the URL of an incident, and open it when run in a terminal."""
     from cli.client.incident_calls import open_incident
 
     run_command(open_incident((profile, state_dir), incident, as_json=json))

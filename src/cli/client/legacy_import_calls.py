@@ -1,4 +1,4 @@
-"""Calls about a legacy import run: it is followed until somebody has the next move, and shown."""
+"""Calls about a legacy import run: it is followed until someone has to decide, and shown."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from cli.client.uploads import pieces_of
 from cli.console import ProgressBars, StartError, aside, say, terminal
 
 _RUNS = "/v1/admin/legacy-imports"
-_STANDS = frozenset({"awaiting_review", "approved"})
+_PAUSES = frozenset({"awaiting_review", "approved"})
 _FAILED = frozenset({"failed", "rollback_failed"})
 _ENDED = frozenset({"ready", "blocked", "done", "failed", "skipped", "cancelled"})
 _GOING_BACK = frozenset({"requested", "running"})
@@ -36,7 +36,7 @@ async def upload_bundle(file: Path, place: Place) -> None:
 
 def _size(file: Path) -> int:
     if not file.is_file():
-        raise StartError(f"There is no file {file}.")
+        raise StartError(f"File not found: {file}")
     return file.stat().st_size
 
 
@@ -47,7 +47,7 @@ async def list_runs(place: Place) -> None:
 
 
 async def show_run(run_id: str, place: Place) -> None:
-    """Follow a run, then tell of it."""
+    """Follow a run, then print it."""
     async with await api_client(*place) as client:
         await _watch(client, await client.call("GET", _path(run_id)))
 
@@ -86,27 +86,27 @@ def _entry(run: Json, named: str) -> str:
         if named in {entry["id"], entry["sourceWorkspaceId"], entry["sourceName"]}
     ]
     if len(ids) != 1:
-        why = "no workspace" if not ids else f"{len(ids)} workspaces"
-        raise StartError(f"The run has {why} {named}: `show` lists them with their ids.")
+        why = "not found" if not ids else f"matches {len(ids)} workspaces"
+        raise StartError(f"Workspace {named} {why} in this run. Use an id from `show`.")
     return str(ids[0])
 
 
 async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
-    """Follow a run until nothing happens by itself any more, and tell what it came to.
+    """Follow a run until it ends or needs a decision, and print its result.
 
     Exits with 1 when the run, its rollback or one of its workspaces has failed.
     """
     path = f"{_RUNS}/{run['id']}"
-    if run["status"] not in _STANDS:
+    if run["status"] not in _PAUSES:
         try:
             with ProgressBars(aside()) as bars:
                 show = partial(_show, bars)
                 await follow(
-                    client, path, run["pageUrl"], show, lambda state: state["status"] in _STANDS
+                    client, path, run["pageUrl"], show, lambda state: state["status"] in _PAUSES
                 )
         except asyncio.CancelledError:
             raise GivenUpError(
-                f"The run goes on: workspace legacy-import show {run['id']}"
+                f"The run continues. To follow it: workspace legacy-import show {run['id']}"
             ) from None
         run = await client.call("GET", path)
     print_run(terminal(), run, client.base_url)
@@ -122,7 +122,7 @@ def _show(bars: ProgressBars, run: Json) -> None:
     for entry in run["workspaces"]:
         key, name = entry["id"], entry["sourceName"]
         if entry["rollbackState"] in _GOING_BACK:
-            bars.show(key, name, "taken back")
+            bars.show(key, name, "rolling back")
             continue
         progress = entry.get("progress", {})
         total = progress.get("total")
@@ -150,27 +150,27 @@ def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
                      for error in entry["errors"]}  # fmt: skip
     _listed(console, "error", [entry for entry in run["errors"] if entry not in of_workspaces])
     _listed(console, "warning", run["warnings"])
-    say(console, f"Its page: {base_url}{run['pageUrl']}")
+    say(console, f"Open: {base_url}{run['pageUrl']}")
     for following in _next(run):
         say(console, f"Next: workspace legacy-import {following}")
 
 
 def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
     for run in runs:
-        names = ", ".join(entry["sourceName"] for entry in run["workspaces"]) or "no workspace yet"
+        names = ", ".join(entry["sourceName"] for entry in run["workspaces"]) or "no workspaces yet"
         say(console, f"{run['id']}  {run['createdAt'][:16]}Z  {words_of(run['status'])}: {names}")
     if not runs:
-        say(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
+        say(console, "No legacy imports. Start one: workspace legacy-import upload BUNDLE")
 
 
 def _next(run: dict[str, Any]) -> Iterator[str]:
-    """The next steps somebody can take now, as the ends of commands."""
+    """The next steps that can be taken now, as the ends of commands."""
     own, status = run["id"], run["status"]
     selected = [entry for entry in run["workspaces"] if entry["selected"]]
     blocked = [entry for entry in selected if entry["stage"] == "blocked"]
     if status == "awaiting_review":
         for entry in blocked[:_SHOWN]:
-            yield f"select {own} {entry['id']} --skip, or mend the bundle and upload it again"
+            yield f"select {own} {entry['id']} --skip, or fix the bundle and upload it again"
         if not blocked and selected:
             yield f"approve {own}"
     elif status == "approved":
@@ -179,13 +179,13 @@ def _next(run: dict[str, Any]) -> Iterator[str]:
         if entry["stage"] == "failed" and entry["rollbackState"] == "none":
             yield f"retry {own} {entry['id']}"
         elif entry["rollbackState"] == "partial":
-            yield f"rollback {own} --reason WHY --force, to remove what was kept too"
+            yield f"rollback {own} --reason REASON --force, to also remove edited data"
             return
         elif status == "cancelled" and entry["lifecycleState"] == "hidden":
-            yield f"release {own}, or rollback {own} --reason WHY"
+            yield f"release {own}, or rollback {own} --reason REASON"
             return
     if "rollbackUntil" in run and status.startswith("completed"):
-        yield f"rollback {own} --reason WHY, until {run['rollbackUntil'][:10]}, to take it back"
+        yield f"rollback {own} --reason REASON, to undo (until {run['rollbackUntil'][:10]})"
 
 
 def words_of(name: str) -> str:
@@ -200,4 +200,4 @@ def _listed(console: Console, what: str, notes: list[str]) -> None:
     for note in notes[:_SHOWN]:
         say(console, f"    {what}: {note}")
     if len(notes) > _SHOWN:
-        say(console, f"    and {len(notes) - _SHOWN} more {what}s, on its page")
+        say(console, f"    and {len(notes) - _SHOWN} more {what}s; open the run to see all")

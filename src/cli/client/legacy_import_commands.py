@@ -1,4 +1,4 @@
-"""`workspace legacy-import`: whole workspaces come in, each step by a command of its own."""
+"""`workspace legacy-import`: imports whole workspaces, with a command for each step."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,25 +9,25 @@ from cli.client.following import API_KEY, STATE_DIR, URL, Place, run_command
 
 legacy_import = typer.Typer(
     name="legacy-import",
-    help="Bring whole workspaces in: upload, look, approve, start, roll back."
-    " Exits with 1 when something failed or was refused.",
+    help="Import whole workspaces: upload, review, approve, start, roll back."
+    " Exits with 1 on failure.",
     no_args_is_help=True,
 )
 
 _RUN = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
 _WORKSPACE = Annotated[
-    str, typer.Argument(metavar="WORKSPACE", help="A workspace of the run: its id or its name.")
+    str, typer.Argument(metavar="WORKSPACE", help="Id or name of a workspace in the run.")
 ]
 
 
 @legacy_import.command()
 def upload(
-    file: Annotated[Path, typer.Argument(help="A bundle: zip or tar.zst.")],
+    file: Annotated[Path, typer.Argument(help="Bundle file: zip or tar.zst.")],
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Upload a bundle, wait until it is checked, and tell what an import would do."""
+    """Upload a bundle, validate it, and preview the import."""
     from cli.client.legacy_import_calls import upload_bundle
 
     run_command(upload_bundle(file, (state_dir, url, api_key)))
@@ -37,7 +37,7 @@ def upload(
 def list_newest(
     state_dir: STATE_DIR = Path(".state"), url: URL = None, api_key: API_KEY = None
 ) -> None:
-    """List the newest runs."""
+    """List the latest runs."""
     from cli.client.legacy_import_calls import list_runs
 
     run_command(list_runs((state_dir, url, api_key)))
@@ -50,7 +50,7 @@ def show(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Follow a run until a person has the next move, or it has ended; then tell what it came to."""
+    """Follow a run until it ends or needs a decision, then print its result."""
     from cli.client.legacy_import_calls import show_run
 
     run_command(show_run(run, (state_dir, url, api_key)))
@@ -60,20 +60,20 @@ def show(
 def select(
     run: _RUN,
     workspace: _WORKSPACE,
-    skip: Annotated[bool, typer.Option("--skip", help="Leave it out instead.")] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Exclude the workspace instead.")] = False,
     into: Annotated[
-        str | None, typer.Option(metavar="ID", help="Import it into this workspace.")
+        str | None, typer.Option(metavar="ID", help="Import into this existing workspace.")
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Import it into one of its own.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Import into a new workspace.")] = False,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Choose, before a run is approved, whether a workspace comes in, and where to."""
+    """Include or exclude a workspace, or set its target, before approval."""
     from cli.client.legacy_import_calls import decide_workspace
 
     if into is not None and new:
-        raise typer.BadParameter("--into and --new exclude each other.")
+        raise typer.BadParameter("Use --into or --new, not both.")
     body: dict[str, Any] = {"selected": not skip}
     if into is not None or new:
         body["targetWorkspaceId"] = into
@@ -87,23 +87,23 @@ def check(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Repeat the dry run of what is selected."""
+    """Repeat the dry run for the selected workspaces."""
     _decide(run, "dry-run", {}, (state_dir, url, api_key))
 
 
 @legacy_import.command()
 def approve(
     run: _RUN,
-    note: Annotated[str | None, typer.Option(help="What is to be kept of the decision.")] = None,
+    note: Annotated[str | None, typer.Option(help="Note about the decision.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORKSPACE", help="Select this one and no other; repeatable."),
+        typer.Option(metavar="WORKSPACE", help="Import only this workspace. Repeatable."),
     ] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Approve a run that was checked: it can then be started."""
+    """Approve a validated run, so that it can be started."""
     body = {} if note is None else {"note": note}
     _decide(run, "approve", body, (state_dir, url, api_key), only, "selectedWorkspaceIds")
 
@@ -115,7 +115,7 @@ def start(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Import what was approved, and wait for the end. Ctrl-C leaves it going on."""
+    """Start an approved import, and wait for the result. Ctrl-C stops watching."""
     _decide(run, "start", {}, (state_dir, url, api_key))
 
 
@@ -127,7 +127,7 @@ def retry(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Go on with a workspace whose import failed, from where it stopped."""
+    """Retry the import of a workspace from where it failed."""
     from cli.client.legacy_import_calls import decide_workspace
 
     run_command(decide_workspace(run, workspace, "retry", {}, (state_dir, url, api_key)))
@@ -136,12 +136,12 @@ def retry(
 @legacy_import.command()
 def cancel(
     run: _RUN,
-    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Reason.")] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Cancel a run; what it has not finished is taken back."""
+    """Cancel a run. Unfinished workspaces are rolled back."""
     body = {} if reason is None else {"reason": reason}
     _decide(run, "cancel", body, (state_dir, url, api_key))
 
@@ -153,26 +153,26 @@ def release(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Let people see the workspaces that were finished before a run was cancelled."""
+    """Publish the workspaces that were complete when a run was cancelled."""
     _decide(run, "release", {}, (state_dir, url, api_key))
 
 
 @legacy_import.command()
 def rollback(
     run: _RUN,
-    reason: Annotated[str, typer.Option(help="Why.")],
+    reason: Annotated[str, typer.Option(help="Reason.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Remove what was changed since as well.")
+        bool, typer.Option("--force", help="Also remove what was edited since the import.")
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORKSPACE", help="Take back this one and no other; repeatable."),
+        typer.Option(metavar="WORKSPACE", help="Roll back only this workspace. Repeatable."),
     ] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Take back what a run has imported, within 30 days. What was changed since is kept."""
+    """Roll back an import, up to 30 days later. Edited data is kept."""
     body = {"reason": reason, "force": force}
     _decide(run, "rollback", body, (state_dir, url, api_key), only, "workspaceIds")
 

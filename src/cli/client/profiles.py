@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.client.following import INTERRUPTED
-from cli.console import StartError, complain, reported, say, terminal
+from cli.console import StartError, aside, complain, reported, say, terminal
 
 if TYPE_CHECKING:
     from cli.api_client import ApiClient
@@ -42,7 +42,7 @@ class Profiles:
     def named(self, name: str) -> Profile:
         """A profile by its name. Raises StartError when there is none."""
         if name not in self.by_name:
-            raise StartError(f"There is no profile {name!r}: `workspace profile list` shows them.")
+            raise StartError(f"Profile {name!r} not found. List profiles: workspace profile list")
         return self.by_name[name]
 
 
@@ -64,7 +64,7 @@ def read_profiles(path: Path) -> Profiles:
     except OSError as error:
         raise StartError(f"{path} cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StartError(f"{path} is damaged: correct it, or remove it.") from None
+        raise StartError(f"{path} is damaged. Fix or remove it.") from None
 
 
 def write_profiles(path: Path, profiles: Profiles) -> None:
@@ -86,18 +86,18 @@ def write_profiles(path: Path, profiles: Profiles) -> None:
 
 
 def check_profile(name: str, profile: Profile) -> None:
-    """Raises StartError for a name, a URL or a key that is none."""
+    """Raises StartError for an invalid name, URL or key."""
     if not _NAME.fullmatch(name):
-        raise StartError(f"{name!r} is no name: up to 40 letters, digits, - and _.")
+        raise StartError(f"Invalid name {name!r}. Use up to 40 letters, digits, - and _.")
     if not _VALUE.fullmatch(profile.url) or not profile.url.startswith(("http://", "https://")):
-        raise StartError(f"{profile.url!r} is no URL such as https://example.com.")
+        raise StartError(f"Invalid URL {profile.url!r}. Enter a URL such as https://example.com.")
     if not _VALUE.fullmatch(profile.api_key):
-        raise StartError("The key is empty, or has characters that no key has.")
+        raise StartError("Invalid API key: it is empty or has invalid characters.")
 
 
 profile = typer.Typer(
     name="profile",
-    help="Platforms by name, each with its URL and a key of one workspace, for `workspace runs`.",
+    help="Manage profiles: the URL of a platform and an API key of one workspace.",
     no_args_is_help=True,
 )
 
@@ -107,11 +107,11 @@ _NAME_ARGUMENT = Annotated[str, typer.Argument(metavar="NAME", help="Name of the
 @profile.command()
 def add(
     name: _NAME_ARGUMENT,
-    url: Annotated[str, typer.Option("--url", help="The platform, as https://example.com.")],
+    url: Annotated[str, typer.Option("--url", help="URL, e.g. https://example.com.")],
 ) -> None:
-    """Add a profile, or replace it, and use it from now on.
+    """Add or replace a profile, and make it active.
 
-    The key is asked for, or taken from WORKSPACE_API_KEY; it never stands in a command.
+    Reads the API key from WORKSPACE_API_KEY, a prompt or standard input.
     """
     with reported():
         new_profile = Profile(url.rstrip("/"), _key())
@@ -121,21 +121,23 @@ def add(
         profiles.by_name[name] = new_profile
         profiles.current = name
         write_profiles(profiles_path(), profiles)
-        say(terminal(), f"{name} is in use: the workspace {label} at {new_profile.url}.")
+        say(terminal(), f"{name} is now active: workspace {label} at {new_profile.url}.")
 
 
 @profile.command(name="list")
 def list_profiles() -> None:
-    """List the profiles; the one in use has a star. Keys are not shown."""
+    """List profiles; * marks the active one. Keys are not shown."""
     with reported():
         profiles = read_profiles(profiles_path())
+        if not profiles.by_name:
+            say(aside(), "No profiles. Add one: workspace profile add NAME --url URL")
         for name, known in sorted(profiles.by_name.items()):
             say(terminal(), f"{'*' if name == profiles.current else ' '} {name}  {known.url}")
 
 
 @profile.command()
 def use(name: _NAME_ARGUMENT) -> None:
-    """Use a profile where none is named."""
+    """Make a profile active."""
     with reported():
         profiles = read_profiles(profiles_path())
         profiles.named(name)
@@ -145,7 +147,7 @@ def use(name: _NAME_ARGUMENT) -> None:
 
 @profile.command()
 def remove(name: _NAME_ARGUMENT) -> None:
-    """Remove a profile and its key from this machine; the key itself stays valid."""
+    """Remove a profile from this machine. Its API key stays valid."""
     with reported():
         profiles = read_profiles(profiles_path())
         profiles.named(name)
@@ -179,24 +181,24 @@ async def _workspace_of(new_profile: Profile) -> str:
 PROFILE = Annotated[
     str | None,
     typer.Option(
-        "--profile", envvar="WORKSPACE_PROFILE", help="A profile; by default the one in use."
+        "--profile", envvar="WORKSPACE_PROFILE", help="Profile to use. Default: the active one."
     ),
 ]
 STATE_DIR = Annotated[
     Path | None,
     typer.Option(
         envvar="WORKSPACE_STATE_DIR",
-        help="The platform that runs on this state directory; .state where no profile is in use.",
+        help="State directory of a local platform. Default without a profile: .state.",
     ),
 ]
-LIMIT = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print what the API answers, as JSON.")]
+LIMIT = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the API response as JSON.")]
 
 Place = tuple[str | None, Path | None]
 """A profile, and a state directory."""
 
 REFUSED = 3
-"""The exit code when the platform refused or did not answer; the others tell how a run ended."""
+"""The exit code for an API error; the others say how a run ended."""
 
 
 async def connected(place: Place) -> "ApiClient":
@@ -217,9 +219,9 @@ async def connected(place: Place) -> "ApiClient":
 def retry_body(begin: str, version: str) -> dict[str, str]:
     """The body of a retry by its options. Raises BadParameter."""
     if begin not in ("start", "failed"):
-        raise typer.BadParameter("--from takes start or failed.")
+        raise typer.BadParameter("--from must be start or failed.")
     if version not in ("own", "published"):
-        raise typer.BadParameter("--version takes own or published.")
+        raise typer.BadParameter("--version must be own or published.")
     return {"from": begin, "version": "original" if version == "own" else version}
 
 

@@ -1,4 +1,4 @@
-"""Calls about runs, and what a person is shown of the answers: the list, one run, actions."""
+"""Calls about runs, and what a person sees of the answers: the list, one run, actions."""
 
 import asyncio
 import re
@@ -25,7 +25,7 @@ from cli.client.output import (
 from cli.client.profiles import Place, connected
 from cli.console import aside, say, terminal
 
-_COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "ASKED FOR", "TOOK", "NOTE")
+_COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "CREATED", "DURATION", "DETAILS")
 
 
 def joined_pairs(pairs: Sequence[str]) -> str | None:
@@ -58,7 +58,7 @@ async def print_list(
         )
         for run in runs
     ]
-    print_rows(terminal(), _COLUMNS, rows)
+    print_rows(terminal(), _COLUMNS, rows, empty="No matching runs.")
 
 
 def _attributes(run: Json) -> str:
@@ -66,7 +66,7 @@ def _attributes(run: Json) -> str:
 
 
 async def _labels(client: ApiClient, automation_ids: Sequence[str]) -> dict[str, str]:
-    """The labels of automations; the id of one that is gone."""
+    """The labels of automations; the id of a deleted one."""
 
     async def label(automation_id: str) -> str:
         try:
@@ -80,7 +80,7 @@ async def _labels(client: ApiClient, automation_ids: Sequence[str]) -> dict[str,
     return dict(zip(automation_ids, labels, strict=True))
 
 
-_NODES = ("NODE", "STATUS", "KIND", "TRY", "TOOK", "ERROR")
+_NODES = ("NODE", "STATUS", "KIND", "ATTEMPT", "DURATION", "ERROR")
 _CODES = {"succeeded": 0, "failed": 1, "timed_out": 1, "cancelled": 2}
 """The exit code of each end."""
 
@@ -103,8 +103,8 @@ async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
         "status": run["status"],
         "error": run.get("error"),
         "source": run["source"],
-        "asked for": clock(run["createdAt"]),
-        "took": taken(run.get("startedAt"), run.get("completedAt")),
+        "created": clock(run["createdAt"]),
+        "duration": taken(run.get("startedAt"), run.get("completedAt")),
         **{f"· {key}": value for key, value in sorted(run.get("attributes", {}).items())},
         "page": page,
     }
@@ -114,7 +114,7 @@ async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
     say(console, "")
     print_rows(console, _NODES, [_node_row(node) for node in run["nodeRuns"]])
     if run["metadata"].get("trimmed"):
-        say(console, "There are more nodes; the page of the run has all of them.")
+        say(console, "Not all nodes are shown. Open the page for the rest.")
 
 
 def _node_row(node: Json) -> tuple[object, ...]:
@@ -171,7 +171,7 @@ async def retry_run(place: Place, run_id: str, body: Mapping[str, str], *, as_js
         print_json(run)
         return
     say(terminal(), run["id"])
-    say(aside(), f"Its page: {page}")
+    say(aside(), f"Open: {page}")
 
 
 async def cancel_run(place: Place, run_id: str, *, as_json: bool) -> None:
@@ -220,14 +220,14 @@ def comparison_lines(comparison: Json) -> Iterator[str]:
         is_first = first is not None and _is_at(node, first)
         differs = ", ".join(str(aspect) for aspect in node["differs"])
         place = f"{node['nodeId']} {node['scopeKey']}".strip()
-        yield plain(f"{place}: {differs}{' (the first that differs)' if is_first else ''}")
+        yield plain(f"{place}: {differs}{' (first difference)' if is_first else ''}")
         yield from _values("input", node["input"])
         yield from _values("output", node["output"])
     yield from _values("output of the run", comparison["output"])
     if first is None:
-        yield "No node differs."
+        yield "No differences."
     if comparison["trimmed"]:
-        yield "There are more nodes than were compared."
+        yield "Not all nodes were compared."
 
 
 def _is_at(node: Json, place: Json) -> bool:

@@ -8,8 +8,7 @@ from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run
 
 runs = typer.Typer(
     name="runs",
-    help="Runs of automations, of the profile in use or of the platform that runs here."
-    " Exits with 3 when the platform refuses or does not answer.",
+    help="List and manage runs of automations. Exits with 3 on an API error.",
     no_args_is_help=True,
 )
 
@@ -23,29 +22,31 @@ def list_runs(
     *,
     status: Annotated[_TEXT, typer.Option(help="failed, running, …")] = None,
     source: Annotated[_TEXT, typer.Option(help="manual, webhook, schedule, …")] = None,
-    automation: Annotated[_TEXT, typer.Option(metavar="ID", help="Of an automation.")] = None,
-    version: Annotated[_TEXT, typer.Option(metavar="ID", help="Of a version of it.")] = None,
+    automation: Annotated[_TEXT, typer.Option(metavar="ID", help="Automation.")] = None,
+    version: Annotated[_TEXT, typer.Option(metavar="ID", help="Automation version.")] = None,
     attribute: Annotated[
-        list[str] | None, typer.Option(metavar="KEY:VALUE", help="With an attribute; repeatable.")
+        list[str] | None, typer.Option(metavar="KEY:VALUE", help="Attribute; repeatable.")
     ] = None,
-    text: Annotated[_TEXT, typer.Option(help="A part of the payload or the error.")] = None,
-    period: Annotated[_TEXT, typer.Option(help="hour, day, week or month, until now.")] = None,
-    since: Annotated[_TEXT, typer.Option(metavar="TIME", help="Asked for since.")] = None,
-    until: Annotated[_TEXT, typer.Option(metavar="TIME", help="Asked for before.")] = None,
-    started_since: Annotated[_TEXT, typer.Option(metavar="TIME")] = None,
-    started_until: Annotated[_TEXT, typer.Option(metavar="TIME")] = None,
-    ended_since: Annotated[_TEXT, typer.Option(metavar="TIME")] = None,
-    ended_until: Annotated[_TEXT, typer.Option(metavar="TIME")] = None,
-    min_seconds: Annotated[_SECONDS, typer.Option(help="That took so long, or longer.")] = None,
-    max_seconds: Annotated[_SECONDS, typer.Option(help="That took so long at most.")] = None,
-    error_code: Annotated[_TEXT, typer.Option(help="Of a node that failed.")] = None,
-    failed_node: Annotated[_TEXT, typer.Option(metavar="ID", help="That failed in it.")] = None,
+    text: Annotated[_TEXT, typer.Option(help="Text in the payload or error.")] = None,
+    period: Annotated[_TEXT, typer.Option(help="Last hour, day, week or month.")] = None,
+    since: Annotated[_TEXT, typer.Option(metavar="TIME", help="Created at or after.")] = None,
+    until: Annotated[_TEXT, typer.Option(metavar="TIME", help="Created before.")] = None,
+    started_since: Annotated[
+        _TEXT, typer.Option(metavar="TIME", help="Started at or after.")
+    ] = None,
+    started_until: Annotated[_TEXT, typer.Option(metavar="TIME", help="Started before.")] = None,
+    ended_since: Annotated[_TEXT, typer.Option(metavar="TIME", help="Ended at or after.")] = None,
+    ended_until: Annotated[_TEXT, typer.Option(metavar="TIME", help="Ended before.")] = None,
+    min_seconds: Annotated[_SECONDS, typer.Option(help="Minimum duration.")] = None,
+    max_seconds: Annotated[_SECONDS, typer.Option(help="Maximum duration.")] = None,
+    error_code: Annotated[_TEXT, typer.Option(help="Error code of the failed node.")] = None,
+    failed_node: Annotated[_TEXT, typer.Option(metavar="ID", help="Failed node.")] = None,
     limit: LIMIT = 30,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """List runs, newest first, by the filters of the API; all of them hold."""
+    """List runs, newest first. Filters are combined."""
     from cli.client.run_calls import joined_pairs, print_list
 
     filters = {
@@ -63,7 +64,7 @@ def list_runs(
 def show(
     run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Show a run and its nodes in the order they began."""
+    """Show a run and its nodes."""
     from cli.client.run_calls import show_run
 
     run_command(show_run((profile, state_dir), run, as_json=json))
@@ -73,9 +74,9 @@ def show(
 def watch(
     run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Follow a run until it has ended; Ctrl-C leaves it going on.
+    """Follow a run until it ends. Ctrl-C stops watching.
 
-    Exits with 0 when it succeeded, 1 when it failed or timed out, 2 when it was cancelled.
+    Exits with 0 if it succeeded, 1 if it failed or timed out, 2 if it was cancelled.
     """
     from cli.client.run_calls import watch_run
 
@@ -86,16 +87,16 @@ def watch(
 def retry(
     run: _RUN,
     begin: Annotated[
-        str, typer.Option("--from", metavar="start|failed", help="Where it begins.")
+        str, typer.Option("--from", metavar="start|failed", help="Where to start.")
     ] = "failed",
     version: Annotated[
-        str, typer.Option(metavar="own|published", help="The version it had, or that of now.")
+        str, typer.Option(metavar="own|published", help="Its own version, or the published one.")
     ] = "own",
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Run an ended run again, and print the id of the new one."""
+    """Retry a run, and print the id of the new run."""
     from cli.client.run_calls import retry_run
 
     body = retry_body(begin, version)
@@ -106,7 +107,7 @@ def retry(
 def cancel(
     run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Cancel a run; one that has ended stays as it is."""
+    """Cancel a run. A run that has ended is not changed."""
     from cli.client.run_calls import cancel_run
 
     run_command(cancel_run((profile, state_dir), run, as_json=json))
@@ -117,13 +118,13 @@ def compare(
     run: _RUN,
     reference: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="By default the last that succeeded before."),
+        typer.Argument(metavar="RUN", help="Default: the last successful run before it."),
     ] = None,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Compare a run with another of its automation: which nodes differ, and by which values."""
+    """Compare a run with another run of the same automation."""
     from cli.client.run_calls import compare_runs
 
     run_command(compare_runs((profile, state_dir), run, reference, as_json=json))
@@ -133,7 +134,7 @@ def compare(
 def open_page(
     run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """Print the address of the page of a run, and open it where this is a terminal."""
+    """Print the URL of a run, and open it when run in a terminal."""
     from cli.client.run_calls import open_run
 
     run_command(open_run((profile, state_dir), run, as_json=json))

@@ -1,4 +1,4 @@
-"""Uploads of files, a piece at a time, and the outcome of a run that brought rows in."""
+"""Uploads of files, a piece at a time, and the outcome of a run that imported rows."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,24 +17,22 @@ _PIECE = 1 << 18
 def size_of_spreadsheet(file: Path) -> int:
     """The bytes of a file. Raises StartError for what cannot be imported, before it is sent."""
     if file.is_dir():
-        raise StartError(f"{file} is a directory: name one file.")
+        raise StartError(f"{file} is a directory. Enter a file.")
     try:
         with file.open("rb"):
             size = file.stat().st_size
     except FileNotFoundError:
-        raise StartError(f"There is no file {file}.") from None
+        raise StartError(f"File not found: {file}") from None
     except OSError as error:
         raise StartError(f"{file} cannot be read: {error.strerror}.") from None
     if format_named(file.name) is None:
         known = ", ".join(f".{name}" for name in TableFormat)
-        raise StartError(
-            f"The name of {file} does not tell its format. It should end with {known}."
-        )
+        raise StartError(f"Unknown file format: {file}. Supported: {known}.")
     if size == 0:
         raise StartError(f"{file} is empty.")
     if size > MAX_FILE_BYTES:
         limit = in_bytes(MAX_FILE_BYTES)
-        raise StartError(f"{file} has {in_bytes(size)}; a spreadsheet has {limit} at most.")
+        raise StartError(f"{file} is too large ({in_bytes(size)}). The limit is {limit}.")
     return size
 
 
@@ -70,8 +68,8 @@ def require_success(run: dict[str, Any], base_url: str) -> None:
     """Raises StartError with why the run failed."""
     if run["status"] == "succeeded":
         return
-    reason = run.get("error") or f"It was {run['status']}."
-    raise StartError(f"{reason}\nIts page: {base_url}{run['pageUrl']}")
+    reason = run.get("error") or f"The run was {run['status'].replace('_', ' ')}."
+    raise StartError(f"{reason}\nOpen: {base_url}{run['pageUrl']}")
 
 
 def print_outcome(console: Console, run: dict[str, Any], base_url: str) -> None:
@@ -79,6 +77,6 @@ def print_outcome(console: Console, run: dict[str, Any], base_url: str) -> None:
     counts = {name: stats[f"rows{name.capitalize()}"] for name in _COUNTS}
     parts = [f"{count:,} {name}" for name, count in counts.items() if count]
     size, seconds = in_bytes(stats["bytesFetched"]), stats["durationMs"] / 1000
-    say(console, f"{stats['rowsFetched']:,} rows of {size} in {seconds:.1f} s: "
-          f"{', '.join(parts) or 'none of them'}.")  # fmt: skip
-    say(console, f"Its page: {base_url}{run['pageUrl']}")
+    say(console, f"{stats['rowsFetched']:,} rows, {size}, {seconds:.1f} s: "
+          f"{', '.join(parts) or 'no changes'}.")  # fmt: skip
+    say(console, f"Open: {base_url}{run['pageUrl']}")

@@ -43,23 +43,23 @@ _KINDS: Mapping[str, FieldKind] = {
 _COMPUTED = frozenset({"formula", "rollup"})
 _MOMENTS = frozenset({"date", "dateTime", "createdTime", "lastModifiedTime"})
 _AS_TEXT = {
-    "formula": "formulas come in as what they last gave",
-    "rollup": "rollups come in as what they last gave",
-    "multipleLookupValues": "lookups come in as the text they last gave",
-    "count": "counts come in as the number they last gave",
-    "autoNumber": "automatic numbers come in as plain numbers",
-    "singleCollaborator": "collaborators come in as text",
-    "multipleCollaborators": "collaborators come in as text",
-    "createdBy": "collaborators come in as text",
-    "lastModifiedBy": "collaborators come in as text",
-    "createdTime": "times of changes come in as plain times",
-    "lastModifiedTime": "times of changes come in as plain times",
-    "multipleAttachments": "attachments come in as text: a CSV has their addresses alone",
-    "barcode": "bar codes come in as text",
-    "aiText": "texts of AI fields come in as plain text",
+    "formula": "formulas become their last values",
+    "rollup": "rollups become their last values",
+    "multipleLookupValues": "lookups become their last values, as text",
+    "count": "counts become their last values, as numbers",
+    "autoNumber": "automatic numbers become plain numbers",
+    "singleCollaborator": "collaborators become text",
+    "multipleCollaborators": "collaborators become text",
+    "createdBy": "collaborators become text",
+    "lastModifiedBy": "collaborators become text",
+    "createdTime": "created and modified times become plain times",
+    "lastModifiedTime": "created and modified times become plain times",
+    "multipleAttachments": "attachments become text: a CSV only has their URLs",
+    "barcode": "barcodes become text",
+    "aiText": "AI fields become plain text",
 }
 _LINK = "multipleRecordLinks"
-_GONE = {"button": "buttons", "externalSyncSource": "names of synchronised sources"}
+_GONE = {"button": "buttons", "externalSyncSource": "names of synced sources"}
 _ZONES = {"utc": "UTC", "client": None}
 """The zones of a field that are no name: `client` is that of the person who exported it."""
 _TRUE = {"checked": "true", "": "false"}
@@ -72,7 +72,7 @@ def convert_base(source: Path, bundle: BundleFile, zone: str | None) -> None:
     files = dict(_files(source))
     schema = next((files[name] for name in files if name.endswith("schema.json")), None)
     if schema is None:
-        raise ValueError("There is no schema.json in it.")
+        raise ValueError("schema.json is missing.")
     tables = json.loads(schema)["tables"]
     databases: dict[str, Converted] = {}
     times = Times(bundle.report, zone)
@@ -80,7 +80,7 @@ def convert_base(source: Path, bundle: BundleFile, zone: str | None) -> None:
     for table in tables:
         _note(bundle, table)
         if _csv_of(files, table) is None:
-            bundle.report.lose(f"{table['name']}: there is no CSV of it, so it has no records")
+            bundle.report.lose(f"{table['name']}: no CSV file, so no records")
         databases[table["id"]] = convert_table(bundle, _table(table, *sheets[table["id"]]), None)
     linked: set[str] = set()
     for table in tables:
@@ -201,9 +201,9 @@ def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
         elif warning := _GONE.get(field["type"]):
             bundle.report.lose(f"{table['name']}: {warning} are left out")
         elif field["type"] not in _KINDS and field["type"] != _LINK:
-            bundle.report.lose(f"{table['name']}: fields of the kind {field['type']} are text")
+            bundle.report.lose(f"{table['name']}: fields of the kind {field['type']} become text")
     views = len(table.get("views") or ())
-    bundle.report.lose(f"{table['name']}: views, of which a schema has the names alone", views)
+    bundle.report.lose(f"{table['name']}: views: a schema only has their names", views)
     described = sum(bool(part.get("description")) for part in (table, *table["fields"]))
     bundle.report.lose(f"{table['name']}: descriptions", described)
 
@@ -270,11 +270,11 @@ def _link(
         targets = dict.fromkeys(other.titles.get(name.strip()) for name in names)
         for number, target in enumerate(targets):
             if target is None:
-                bundle.report.lose(f"{table}: links of {header} to records that are not there")
+                bundle.report.lose(f"{table}: links in {header} to missing records")
             else:
                 bundle.link(field_id, str(record), target, number)
         twice = sum(name.strip() in other.twice for name in names)
         bundle.report.lose(
-            f"{table}: links of {header} by a title that several records have: the first has them",
+            f"{table}: links in {header} by an ambiguous title go to the first match",
             twice,
         )

@@ -53,9 +53,7 @@ class Report:
     def text(self) -> str:
         rows = [f"- {kind}: {count}" for kind, count in sorted(self.rows.items())]
         lost = [f"- {loss} ({times})" for loss, times in self.left_out.most_common()]
-        return "\n".join(
-            ["# What came over", "", *rows, "", "# What has no equivalent", "", *(lost or ["-"])]
-        )
+        return "\n".join(["# Converted", "", *rows, "", "# Not converted", "", *(lost or ["-"])])
 
 
 class BundleFile:

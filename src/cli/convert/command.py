@@ -22,30 +22,32 @@ _UNREADABLE = (
     *(ValueError, LookupError, TypeError, RuntimeError, csv.Error, zipfile.BadZipFile),
     SourceProblem,
 )
-"""The errors of reading something that is no export."""
+"""The errors of reading something that is not an export."""
 
 
 def convert(
     product: Annotated[
         Product,
-        typer.Argument(help="notion: a Markdown and CSV export. airtable: schema.json and CSVs."),
+        typer.Argument(help="notion: Markdown and CSV export. airtable: schema.json and CSVs."),
     ],
-    source: Annotated[Path, typer.Argument(exists=True, help="The zip, or a directory.")],
-    bundle: Annotated[Path, typer.Argument(help="The bundle to write.")],
+    source: Annotated[
+        Path, typer.Argument(exists=True, help="Zip file or directory of the export.")
+    ],
+    bundle: Annotated[Path, typer.Argument(help="Bundle file to write.")],
     name: Annotated[
-        str | None, typer.Option(help="Name of the workspace; else that of the source.")
+        str | None, typer.Option(help="Workspace name. Default: that of the source.")
     ] = None,
     timezone: Annotated[
         str | None,
-        typer.Option(help="Time zone of times without one, such as Europe/Berlin; else UTC."),
+        typer.Option(help="Time zone of times without one, e.g. Europe/Berlin. Default: UTC."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Where to write the report too, as Markdown.")
+        Path | None, typer.Option(help="Also write the report to this Markdown file.")
     ] = None,
 ) -> None:
-    """Convert an export of another product into a bundle, and tell what has no equivalent.
+    """Convert a Notion or Airtable export to a bundle, and report what was not converted.
 
-    Nothing is asked of the network. Exits with 1 when the source cannot be read.
+    Works offline. Exits with 1 if the source cannot be read.
     """
     from cli.convert.airtable import convert_base
     from cli.convert.bundle_file import BundleFile
@@ -64,7 +66,7 @@ def convert(
             converters[product](source, file, timezone)
     except _UNREADABLE as error:
         bundle.unlink(missing_ok=True)
-        terminal().print(f"{source} is no export of {product}: {error}", style="red")
+        terminal().print(f"{source} is not a valid {product} export: {error}", style="red")
         raise typer.Exit(1) from None
     if report is not None:
         report.write_text(f"{losses.text()}\n", encoding="utf-8")

@@ -51,11 +51,11 @@ class Times:
         try:
             plain = moment.plain(own or "UTC")
         except InvalidValueError:
-            unknown = f"{label}: times whose time zone is not known, such as {moment.zone}"
+            unknown = f"{label}: times with an unknown time zone, such as {moment.zone}"
             self._report.lose(unknown[:200])
             return None
         if own is None and moment.at is not None and moment.zone is None:
-            told = "times without a time zone, read as UTC; --timezone names another"
+            told = "times without a time zone, read as UTC (set --timezone to change)"
             self._report.lose(f"{label}: {told}")
         return plain
 
@@ -118,7 +118,7 @@ def convert_table(
     for number, row in enumerate(table.rows):
         result = conversion.convert(row)
         bundle.report.lose(
-            f"{table.label}: values that do not fit their field", len(result.lost_columns)
+            f"{table.label}: values that don't match their field", len(result.lost_columns)
         )
         own = str(new_id()) if table.records is None else table.records[number]
         content = content_of(number, database, own)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 deploy = typer.Typer(
     name="deploy",
-    help="Builds of the workers side by side: status, ramp, promote, roll back, drain."
-    " Exits with 1 when something is refused, or open work is left where it was.",
+    help="Manage worker builds: status, ramp, promote, roll back, drain."
+    " Exits with 1 on an error, or if work stays open on a drained build.",
     no_args_is_help=True,
 )
 
-_BUILD = Annotated[str, typer.Argument(metavar="BUILD", help="A build id, as `status` has it.")]
+_BUILD = Annotated[str, typer.Argument(metavar="BUILD", help="Build id, see `status`.")]
 _STATE_DIR = Annotated[Path, STATE_DIR]
 _ADDRESS = Annotated[str | None, ADDRESS]
 _HERE = Path(".state")
@@ -31,11 +31,11 @@ _HERE = Path(".state")
 @deploy.command()
 def status(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     state_dir: _STATE_DIR = _HERE,
     temporal_address: _ADDRESS = None,
 ) -> None:
-    """Show each build: its share of new work, its open work, and its workers."""
+    """Show the share of new work, open work and workers of each build."""
 
     async def show() -> None:
         from cli.deploy.deployment import overview, overview_json, print_overview
@@ -54,7 +54,7 @@ def status(
 def promote(
     build: _BUILD, *, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None
 ) -> None:
-    """Give a build all new work, and open work that stays with no other."""
+    """Route all new work to a build, and open work that is not pinned."""
     from cli.deploy import versioning
 
     _change(state_dir, temporal_address, lambda deployment: versioning.promote(deployment, build))
@@ -64,11 +64,11 @@ def promote(
 def ramp(
     build: _BUILD,
     *,
-    percent: Annotated[float, typer.Option(min=0, max=100, help="Of new work; 0 ends it.")],
+    percent: Annotated[float, typer.Option(min=0, max=100, help="Share; 0 ends the ramp.")],
     state_dir: _STATE_DIR = _HERE,
     temporal_address: _ADDRESS = None,
 ) -> None:
-    """Give a build a share of new work, and of open work that stays with no other."""
+    """Route a share of new work to a build, and of open work that is not pinned."""
     from cli.deploy import versioning
 
     _change(
@@ -78,7 +78,7 @@ def ramp(
 
 @deploy.command()
 def rollback(*, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None) -> None:
-    """Promote the build that was current before."""
+    """Promote the previous build."""
     from cli.deploy import versioning
 
     _change(state_dir, temporal_address, versioning.roll_back)
@@ -89,22 +89,22 @@ def drain(
     build: _BUILD,
     *,
     move: Annotated[
-        bool, typer.Option("--move", help="Move what replays on the code of this checkout.")
+        bool, typer.Option("--move", help="Move what replays on this checkout.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Until nothing is open there.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until no work is open.")] = False,
     state_dir: _STATE_DIR = _HERE,
     temporal_address: _ADDRESS = None,
 ) -> None:
-    """Tell what is open on a build that takes no new work, move it, or wait for its end.
+    """Show open work on a build that takes no new work, move it, or wait for it.
 
-    Exits with 1 when something stays open there.
+    Exits with 1 if work stays open.
     """
 
     async def end() -> int:
         async with _deployment(state_dir, temporal_address) as (deployment, own_build):
             staying = await _move(deployment, build, own_build) if move else None
             if staying is None or wait:
-                staying = await _rest(deployment, build, wait=wait)
+                staying = await _remainder(deployment, build, wait=wait)
             return staying
 
     raise typer.Exit(1 if asyncio.run(end()) else 0)
@@ -122,23 +122,23 @@ async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
     await print_failures(deployment.client, move.verdicts)
     if move.verdicts:
         print_summary(move.verdicts)
-    say(terminal(), f"{move.moved} moved, {len(move.staying)} stay with {build}.")
+    say(terminal(), f"Moved: {move.moved}. Still on {build}: {len(move.staying)}.")
     return len(move.staying)
 
 
-async def _rest(deployment: "Deployment", build: str, *, wait: bool) -> int:
-    """The number of executions that stay with a build, told by type."""
+async def _remainder(deployment: "Deployment", build: str, *, wait: bool) -> int:
+    """The number of executions that stay with a build, printed by type."""
     from cli.deploy.draining import open_by_type, require_drainable, wait_until_drained
 
     await require_drainable(deployment, build)
     if wait:
         with terminal().status("Waiting…") as line:
             await wait_until_drained(
-                deployment, build, lambda count: line.update(f"{count} are open on {build}…")
+                deployment, build, lambda count: line.update(f"{count} open on {build}…")
             )
     counts = await open_by_type(deployment, build)
     types = ", ".join(f"{count} {name}" for name, count in counts.items())
-    say(terminal(), f"Open on {build}: {types or 'nothing. Its workers may be stopped.'}")
+    say(terminal(), f"Open on {build}: {types or 'none. You can stop its workers.'}")
     return sum(counts.values())
 
 
@@ -156,7 +156,7 @@ def _change(
 async def _deployment(
     state_dir: Path, address: str | None
 ) -> "AsyncIterator[tuple[Deployment, str]]":
-    """The deployment of the settings, and the build of this code; refusals are told, and exit."""
+    """The deployment of the settings, and the build of this code; a refusal exits."""
     from cli.deploy.deployment import Deployment
     from cli.deploy.versioning import WorkerVersion, reported_refusals
     from cli.replay.histories import sdk_logs_muted, temporal_of, temporal_settings

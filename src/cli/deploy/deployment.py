@@ -263,15 +263,13 @@ def print_overview(name: str, rows: Sequence[BuildOverview]) -> None:
 
 
 def faults(row: BuildOverview) -> Sequence[str]:
-    """Sentences about what waits for workers that are not there."""
+    """Sentences about work that waits for missing workers."""
     name, queues = row.build or _NO_NAME, ", ".join(row.queues_without_workers)
     if not queues:
         return []
     if row.percent:
-        return [f"{name} is given new work and has no workers for: {queues}."]
+        return [f"{name} receives new work but has no workers for: {queues}."]
     if row.pinned:
-        remedy = (
-            f"Start its workers, or move what replays: workspace deploy drain {row.build} --move"
-        )
-        return [f"{name} has open work and no workers for: {queues}. {remedy}"]
+        remedy = f"Start its workers, or move its work: workspace deploy drain {row.build} --move"
+        return [f"{name} has open work but no workers for: {queues}. {remedy}"]
     return []

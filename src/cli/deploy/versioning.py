@@ -122,10 +122,10 @@ async def promote(deployment: Deployment, build_id: str) -> str:
     """Make a build current; says what has become of it. Raises RefusedError."""
     routing = await deployment.routing()
     if require_build(deployment, routing, build_id).state is State.CURRENT:
-        return f"{build_id} is current already."
+        return f"{build_id} is already current."
     await _require_workers(deployment, build_id)
     await deployment.promote(build_id, routing.token)
-    return f"{build_id} is current: it takes all new work, and what is open and not pinned."
+    return f"{build_id} is now current. It takes all new work, and open work that is not pinned."
 
 
 async def ramp(deployment: Deployment, build_id: str, percent: float) -> str:
@@ -133,13 +133,14 @@ async def ramp(deployment: Deployment, build_id: str, percent: float) -> str:
     routing = await deployment.routing()
     build = require_build(deployment, routing, build_id)
     if build.state is State.CURRENT:
-        raise RefusedError(f"Build {build_id} is current, and takes whatever no other is given.")
+        raise RefusedError(f"Build {build_id} is current. Ramp another build instead.")
     if percent:
         await _require_workers(deployment, build_id)
     elif build.state is not State.RAMPING:
-        return f"{build_id} takes no new work already."
+        return f"{build_id} already takes no new work."
     await deployment.ramp(build_id, percent, routing.token)
-    return f"{build_id} takes {percent:g} % of new work." if percent else f"{build_id} takes none."
+    share = f"{percent:g}% of" if percent else "no"
+    return f"{build_id} takes {share} new work."
 
 
 async def roll_back(deployment: Deployment) -> str:
@@ -147,7 +148,7 @@ async def roll_back(deployment: Deployment) -> str:
     builds = (await deployment.routing()).builds
     earlier = _earlier(builds)
     if earlier is None:
-        raise RefusedError("No other build was current before.")
+        raise RefusedError("There is no previous build.")
     return await promote(deployment, earlier.build_id)
 
 
@@ -175,43 +176,43 @@ class RefusedError(Exception):
 def unknown_build(name: str, build: str, builds: Sequence[str]) -> RefusedError:
     if not builds:
         return RefusedError(
-            f"No worker has registered as a version of the deployment {name} yet. Start workers"
-            " with WORKSPACE_WORKER_VERSIONS=promoted; WORKSPACE_WORKER_DEPLOYMENT names another."
+            f"No worker has registered for the deployment {name}. Start workers with"
+            " WORKSPACE_WORKER_VERSIONS=promoted, or set WORKSPACE_WORKER_DEPLOYMENT."
         )
-    return RefusedError(f"The deployment {name} has no build {build}. It has {', '.join(builds)}.")
+    known = ", ".join(builds)
+    return RefusedError(f"Build {build} not found in the deployment {name}. Builds: {known}.")
 
 
 def without_workers(build: str, queues: Sequence[str]) -> RefusedError:
     return RefusedError(
-        f"No worker of build {build} works on: {', '.join(queues)}. Start its workers first, for"
-        " what it is given would wait for them."
+        f"Build {build} has no workers for: {', '.join(queues)}. Start its workers first."
     )
 
 
 def still_in_use(build: str, state: str) -> RefusedError:
     return RefusedError(
-        f"Build {build} is {state}: it takes new work. Promote another one, or ramp it to 0, then"
-        " drain it."
+        f"Build {build} is {state} and takes new work. Promote another build, or ramp this one to"
+        " 0, then drain it."
     )
 
 
 def other_code(build: str, current: str) -> RefusedError:
     return RefusedError(
-        f"This is the code of build {build}, but {current or 'none'} is current: only its own code"
-        " can say what replays there. Ask in a checkout or container of the current build."
+        f"This is the code of build {build}, but the current build is {current or 'none'}. Run the"
+        " command in a checkout or container of the current build."
     )
 
 
 @contextmanager
 def reported_refusals() -> Iterator[None]:
-    """Say why nothing was changed, and exit with code 1."""
+    """Print why nothing was changed, and exit with code 1."""
     try:
         yield
     except (RefusedError, SettingsError, StartError, ConnectionError) as error:
         complain(str(error))
     except RPCError as error:
         changed = error.status in {RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.ABORTED}
-        advice = " It may have been changed meanwhile: see `workspace deploy status`."
+        advice = " The deployment may have changed. Check `workspace deploy status`."
         complain(f"Temporal refused: {error.message}.{advice if changed else ''}")
     else:
         return

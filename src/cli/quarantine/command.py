@@ -1,4 +1,4 @@
-"""`workspace quarantine`: shows the work that is executed apart from all other, and lifts that."""
+"""`workspace quarantine`: lists the work that is executed apart, and releases it."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from cli.console import StartError, reported
+from cli.console import StartError, aside, reported, say
 from cli.supervisor.state import StateDir, read_object
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 def quarantine(
     lift: Annotated[
-        UUID | None, typer.Option(metavar="ID", help="Execute this work like any other again.")
+        UUID | None, typer.Option(metavar="ID", help="Release this run or job from quarantine.")
     ] = None,
     state_dir: Annotated[
-        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a platform.")
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """List the quarantined runs and jobs: since when, how many workers were lost, and their ids.
+    """List quarantined runs and jobs, with the time, the lost workers and the id of each.
 
-    The database is that of DATABASE_URL, else of the platform that runs on the state directory.
+    Uses the database at DATABASE_URL. Default: that of the platform in the state directory.
     """
     with reported():
         asyncio.run(_lift(state_dir, lift) if lift else _list(state_dir))
@@ -37,7 +37,10 @@ async def _list(state_dir: Path) -> None:
     from models.core.lifecycle import lost_workers
 
     async with _database(state_dir) as database, database.reading() as work:
-        for row in await lost_workers.quarantined_work(work):
+        rows = await lost_workers.quarantined_work(work)
+        if not rows:
+            say(aside(), "Nothing is quarantined.")
+        for row in rows:
             typer.echo(f"{row.quarantined_at:%Y-%m-%dT%H:%M:%SZ}  lost {row.lost}  {row.id}")
 
 
@@ -48,7 +51,7 @@ async def _lift(state_dir: Path, work_id: UUID) -> None:
         lifted = await lost_workers.clear_suspicion(work, work_id)
     if not lifted:
         raise StartError(f"{work_id} is not quarantined.")
-    typer.echo(f"{work_id} is executed like any other work again, within seconds.")
+    typer.echo(f"{work_id} was released from quarantine.")
 
 
 @asynccontextmanager
@@ -59,7 +62,7 @@ async def _database(state_dir: Path) -> "AsyncIterator[Database]":
     connection = read_object(StateDir(state_dir).connection)
     url = os.environ.get("DATABASE_URL") or connection.get("databaseUrl")
     if not url:
-        raise StartError(f"Set DATABASE_URL: no platform with a database runs on {state_dir}.")
+        raise StartError(f"Set DATABASE_URL. No platform is running in {state_dir}.")
     database = Database(url, pool_size=1, application="workspace-quarantine")
     try:
         yield database

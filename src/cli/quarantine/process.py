@@ -50,7 +50,7 @@ class QuarantineProcess:
 
         Raises QuarantineDeathError when the process ends before.
         """
-        async with turn(self._turn, "The quarantine executes something else."):
+        async with turn(self._turn, "The quarantine is busy."):
             process = await self._started()
             facts = Facts.of(activity.info())
             await _send(process, Execute(facts, packed(call.args)))
@@ -82,7 +82,7 @@ class QuarantineProcess:
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
         starting = self._starting
-        await waited(starting, "The quarantine is being started.")
+        await waited(starting, "The quarantine is starting.")
         self._starting = None
         try:
             starting.result()
@@ -130,13 +130,13 @@ class QuarantineProcess:
                     await self.close()
                     raise QuarantineDeathError(step, OUT_OF_MEMORY)
                 case _:
-                    raise RuntimeError(f"The quarantine said {message!r}.")
+                    raise RuntimeError(f"Unexpected message from the quarantine: {message!r}.")
 
 
 def _failed() -> ApplicationError:
     pause = timedelta(seconds=PATIENCE_SECONDS)
     return ApplicationError(
-        "The quarantine could not be started.", type="interrupted", next_retry_delay=pause
+        "The quarantine failed to start.", type="interrupted", next_retry_delay=pause
     )
 
 

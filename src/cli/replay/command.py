@@ -17,52 +17,44 @@ if TYPE_CHECKING:
     from cli.replay.verdicts import Recent
 
 
-STATE_DIR = typer.Option(
-    envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
-)
+STATE_DIR = typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a local platform.")
 ADDRESS = typer.Option(
-    envvar="TEMPORAL_ADDRESS", help="Temporal's address; by default the running platform's."
+    envvar="TEMPORAL_ADDRESS", help="Address of Temporal. Default: that of the local platform."
 )
-EXECUTION = typer.Option(
-    "--execution", help="Temporal's own run id, for a workflow id that has several."
-)
+EXECUTION = typer.Option("--execution", help="Temporal run id, if the workflow id has several.")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 Since = Annotated[
     str | None,
-    typer.Option(help="Replay all that is open, started or ended since: 90m, 24h or 7d."),
+    typer.Option(help="Replay executions open, started or ended in this period: 90m, 24h, 7d."),
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", help="Stop in pdb where the workflow, or the code of --node, begins."),
+    typer.Option("--debug", help="Break in pdb at the start of the workflow, or of --node."),
 ]
-Children = Annotated[
-    bool, typer.Option("--children", help="Also what the execution started as its children.")
-]
-Type = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, open ones first.")]
-Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: processes that replay.")]
+Children = Annotated[bool, typer.Option("--children", help="Also replay child workflows.")]
+Type = Annotated[str | None, typer.Option("--type", help="With --since: workflow type.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="With --since: maximum number.")]
+Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: parallel processes.")]
 Node = Annotated[
     str | None,
     typer.Option(
-        help="Execute this node, or step of an action, once more and keep nothing; of a refresh or"
-        " an import the stages up to fetch, stage or apply."
+        help="Execute a node or action step again without saving anything. For a refresh or"
+        " import, the last stage: fetch, stage or apply."
     ),
 ]
-Scope = Annotated[
-    str | None, typer.Option(help="With --node: its iteration of a loop, such as items:3.")
-]
+Scope = Annotated[str | None, typer.Option(help="With --node: loop iteration, e.g. items:3.")]
 Live = Annotated[
     bool,
-    typer.Option("--live", help="With --node: really make the calls of outside servers."),
+    typer.Option("--live", help="With --node: make real external calls."),
 ]
 Rows = Annotated[
     Path | None,
     typer.Option(
         exists=True,
         dir_okay=False,
-        help="With --node of a refresh or an import: a file with what it reads.",
+        help="With --node of a refresh or import: file with the rows to read.",
     ),
 ]
 
@@ -70,7 +62,7 @@ Rows = Annotated[
 def replay(
     name: Annotated[
         str | None,
-        typer.Argument(help="A run's id, an action run's or a job's; a workflow id; or a file."),
+        typer.Argument(help="Id of a run, action run, job or workflow, or a history file."),
     ] = None,
     *,
     since: Since = None,
@@ -87,17 +79,17 @@ def replay(
     state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
     temporal_address: Annotated[str | None, ADDRESS] = None,
 ) -> None:
-    """Replay executions against the code of this checkout, or execute one node once more.
+    """Replay executions against the code of this checkout, or execute one node again.
 
-    Exits with 1 when one of them diverges or the node ends otherwise than it did, and with 2 when
-    there is none to judge.
+    Exits with 1 if an execution diverges or the node ends differently, and with 2 if there is
+    nothing to replay.
     """
     from cli.replay.histories import reported_errors, sdk_logs_muted
     from cli.replay.reexecution import Options
     from cli.replay.verdicts import Recent
 
     if bool(name) == (since is not None):
-        raise typer.BadParameter("Name one execution, or say --since.")
+        raise typer.BadParameter("Enter one execution, or use --since.")
     options = Options(scope, live, debug, rows)
     _check(node, options, is_one_run=since is None)
     with reported_errors(), sdk_logs_muted():
@@ -117,11 +109,11 @@ def replay(
 def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
     """Raise BadParameter for options that do not go together."""
     if node is None and options.debug and not is_one_run:
-        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
+        raise typer.BadParameter("--debug needs one execution instead of --since.")
     if node is None and (options.scope is not None or options.live or options.rows is not None):
         raise typer.BadParameter("--scope, --live and --rows need --node.")
     if node is not None and not is_one_run:
-        raise typer.BadParameter("--node is for one run: name the run by its id.")
+        raise typer.BadParameter("--node needs the id of one run.")
 
 
 def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool:
@@ -146,10 +138,10 @@ def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool
     except OperationalError as error:
         if not is_away(error):
             raise
-        message = "PostgreSQL does not answer: check DATABASE_URL, and that it is up."
+        message = "Can't reach PostgreSQL. Check DATABASE_URL, and that PostgreSQL is running."
         raise HistoryUnavailableError(message) from None
     except DebuggerLeft:
-        complain("Left before the end: nothing was judged.")
+        complain("Interrupted. No result.")
         return False
     print_reexecution(once)
     return once.now.as_before(once.before)
@@ -190,7 +182,7 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
         try:
             verdict, divergence = await debug(history)
         except ReplayLeftError:
-            complain("Left before the end: nothing was judged.")
+            complain("Interrupted. No result.")
             return False
         print_verdict(verdict, divergence)
         passed = passed and not verdict.failed
@@ -216,24 +208,22 @@ async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bo
 def _period(text: str) -> timedelta:
     matched = re.fullmatch(r"(\d{1,5})([mhd])", text)
     if matched is None:
-        raise typer.BadParameter(f"{text} is no period: write 90m, 24h or 7d.")
+        raise typer.BadParameter(f"Invalid period {text}. Enter a period such as 90m, 24h or 7d.")
     return timedelta(**{_UNITS[matched[2]]: int(matched[1])})
 
 
 def history(
-    name: Annotated[
-        str, typer.Argument(help="A run's id, an action run's or a job's; or a workflow id.")
-    ],
+    name: Annotated[str, typer.Argument(help="Id of a run, action run, job or workflow.")],
     output: Annotated[
-        Path | None, typer.Option(help="File to write, as temporal/histories/x.json.")
+        Path | None, typer.Option(help="File to write, e.g. temporal/histories/x.json.")
     ] = None,
     execution: Annotated[str | None, EXECUTION] = None,
     state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
     temporal_address: Annotated[str | None, ADDRESS] = None,
 ) -> None:
-    """Save an execution's history without the names of machines and processes.
+    """Save the history of an execution, without names of machines and processes.
 
-    What it holds beyond that are ids, labels of nodes and small facts.
+    It contains ids, labels of nodes and small facts.
     """
     from cli.replay.histories import reported_errors
 
@@ -247,7 +237,7 @@ def history(
     except OSError as error:
         complain(f"{output} cannot be written: {error.strerror}.")
         raise typer.Exit(1) from None
-    typer.echo(f"{output} holds the history of {name}.")
+    typer.echo(f"Saved the history of {name} to {output}.")
 
 
 async def _history_text(

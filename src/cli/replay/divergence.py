@@ -221,20 +221,20 @@ def _standing(instance: WorkflowInstance) -> Iterator[list[FrameType]]:
 
 
 ADVICE = """\
-An execution that is open now and has come this far would fail the same way. Keep the old way for
-it by `if workflow.patched(<CONSTANT>): <new> else: <old>`, with a comment that says when the old
-way may go. Then replay again. `--debug` stops in the code."""
+Open executions that reached this point would fail the same way. Keep the old code for them with
+`if workflow.patched(<CONSTANT>): <new> else: <old>`, and a comment that says when the old code can
+be removed. Then replay again. `--debug` stops in the code."""
 
 GONE = """\
-This checkout has no workflow of the type {type}. Executions of it that are open would fail: keep
-the class, registered in workflows/registry.py, until none is left."""
+Unknown workflow type: {type}. Its open executions would fail. Keep the class registered in
+workflows/registry.py until none is left."""
 
 _EXPLAINED = 5
-"""Divergences told in full; the others are named."""
+"""Divergences printed in full; the others are named."""
 
 RAISED = """\
-The code of this checkout cannot carry on what was recorded. If an earlier build could, keep its way
-for executions that began with it; `--debug` stops where it is raised."""
+The code of this checkout fails on the recorded history. If an earlier build did not, keep its code
+for executions that started with it. `--debug` stops where the error is raised."""
 
 
 def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
@@ -256,7 +256,7 @@ def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
 
 
 async def print_failures(client: Client, verdicts: Sequence[Verdict]) -> None:
-    """Print the executions that do not replay, the first ones with the place where they part."""
+    """Print the executions that do not replay, the first ones with the place of the difference."""
     failures = [verdict for verdict in verdicts if verdict.failed]
     for verdict in failures[:_EXPLAINED]:
         history = await fetch_history(client, Execution(verdict.workflow_id, verdict.execution_id))
@@ -266,28 +266,28 @@ async def print_failures(client: Client, verdicts: Sequence[Verdict]) -> None:
 
 
 def print_divergence(divergence: Divergence) -> None:
-    """Print the place at which the two sides part."""
+    """Print the place of the first difference."""
     if divergence.recorded is not None:
         step = divergence.recorded
         _print(f"  recorded      event {step.event_id}: {step.words()}")
     if divergence.raised:
         _print(f"  the code      raises: {divergence.raised}")
     elif divergence.requested is not None:
-        _print(f"  the code now  asks for: {divergence.requested.words()}")
+        _print(f"  the code now  requests: {divergence.requested.words()}")
     elif divergence.recorded is not None:
-        _print("  the code now  does not ask for it")
+        _print("  the code now  does not request it")
     for place in divergence.places:
         _print(f"  at            {place}")
 
 
 def print_reexecution(once: "Reexecution") -> None:
-    """Print how a node ended when it was executed once more, and how that differs."""
+    """Print how a node ended when it was executed again, and what differs."""
     before, now = once.before, once.now
-    _print(f"{once.name} ({once.kind}), executed once more. Nothing was kept.")
+    _print(f"{once.name} ({once.kind}), executed again. Nothing was saved.")
     if once.calls:
-        _print(f"  outside calls  {once.calls}")
+        _print(f"  external calls {once.calls}")
     if once.is_reached is False:
-        _print("  its own code   was not reached: it ended before")
+        _print("  its own code   not reached")
     _print(f"  status         {_both(before.status, now.status)}")
     if before.outcome or now.outcome:
         _print(f"  outcome        {_both(before.outcome, now.outcome)}")

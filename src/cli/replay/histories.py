@@ -26,8 +26,8 @@ _PATIENCE = 5.0
 """Seconds until a Temporal that does not answer counts as away."""
 
 _GONE = (
-    "Temporal has no execution {name}. Its history may be past the namespace's retention, or it"
-    " was never started; `temporal workflow list` shows what there is."
+    "Execution {name} not found. It was never started, or its history has expired. List executions:"
+    " temporal workflow list"
 )
 
 
@@ -165,9 +165,9 @@ def read_history(path: Path) -> WorkflowHistory:
     except OSError as error:
         raise HistoryUnavailableError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError) as error:
-        raise HistoryUnavailableError(f"{path} holds no history of an execution: {error}") from None
+        raise HistoryUnavailableError(f"{path} is not a history of an execution: {error}") from None
     if not history.events or history.events[0].event_type != _FIRST:
-        raise HistoryUnavailableError(f"{path} holds no history from its beginning.")
+        raise HistoryUnavailableError(f"{path} does not have the start of a history.")
     return history
 
 
@@ -197,7 +197,7 @@ def reported_errors() -> Iterator[None]:
     except (HistoryUnavailableError, SettingsError, ConnectionError) as error:
         complain(str(error))
     except RPCError as error:
-        complain(f"Temporal refused the question: {error.message}")
+        complain(f"Temporal refused the request: {error.message}")
     else:
         return
     raise typer.Exit(UNAVAILABLE) from None

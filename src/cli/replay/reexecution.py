@@ -247,10 +247,10 @@ class _Executor:
         is_import = run.data_source_id is None
         if self._request.options.live and not is_import:
             return
-        again = "" if is_import else "--live to ask it again, or "
+        again = "" if is_import else "--live to read them again, or "
         raise HistoryUnavailableError(
-            f"Nothing was recorded of the rows that this {'import' if is_import else 'refresh'}"
-            f" read. Say {again}--rows FILE with a file that holds them."
+            f"The rows that this {'import' if is_import else 'refresh'} read were not recorded. Use"
+            f" {again}--rows FILE to provide them."
         )
 
     @asynccontextmanager
@@ -314,24 +314,21 @@ class _Executor:
     ) -> Reexecution:
         if answer.is_missing:
             raise HistoryUnavailableError(
-                f"Nothing was recorded of the answer to the call of {name}. Say --live to really"
-                " make the call."
+                f"The response to the call of {name} was not recorded. Use --live to make the call."
             )
         calls = ""
         if kind in CALLS_OUTSIDE or kind == "refresh":
-            calls = (
-                "really made" if self._request.options.live else "answered from what was recorded"
-            )
+            calls = "made" if self._request.options.live else "replayed from the recording"
         return Reexecution(name, kind, before, now, calls, self._stopped)
 
 
 def _chosen_node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNode:
-    """The node that is meant. Raises HistoryUnavailableError, and says which there are."""
+    """The chosen node. Raises HistoryUnavailableError, which lists the nodes."""
     candidates = [node for node in nodes if node.node_id == request.node]
     if not candidates:
         there = ", ".join(dict.fromkeys(f"{node.node_id} ({node.status})" for node in nodes))
         raise HistoryUnavailableError(
-            f"The run did not come to a node {request.node}. It came to: {there or 'no node'}."
+            f"The run did not reach the node {request.node}. It reached: {there or 'none'}."
         )
     scope = request.options.scope
     if scope is not None:
@@ -340,9 +337,11 @@ def _chosen_node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNod
         matches = [node for node in candidates if node.status == NodeStatus.FAILED] or candidates
     if len(matches) != 1:
         scopes = ", ".join(f'"{node.scope_key}" ({node.status})' for node in candidates[:10])
-        raise HistoryUnavailableError(f"Name one iteration of {request.node} by --scope: {scopes}.")
+        raise HistoryUnavailableError(
+            f"Choose an iteration of {request.node} by --scope: {scopes}."
+        )
     if matches[0].status == NodeStatus.SKIPPED:
-        raise HistoryUnavailableError(f"The run skipped {request.node}: it was not executed.")
+        raise HistoryUnavailableError(f"The run skipped {request.node}.")
     return matches[0]
 
 
@@ -359,7 +358,7 @@ def _chosen_step(steps: Sequence[RecordedStep], step_id: str) -> RecordedStep:
     found = next((step for step in steps if step.step_id == step_id), None)
     if found is None:
         there = ", ".join(f"{step.step_id} ({step.status})" for step in steps)
-        raise HistoryUnavailableError(f"The action has no step {step_id}. It has: {there}.")
+        raise HistoryUnavailableError(f"Step {step_id} not found. Steps of the action: {there}.")
     return found
 
 

@@ -72,7 +72,7 @@ class Verdict:
 REPLAY_CONVERTER = replace(data_converter, failure_converter_class=DefaultFailureConverter)
 """The worker's, but failures say all that was raised, to the developer who replays."""
 
-FOREIGN = "it is not a workflow of this platform"
+FOREIGN = "not a workflow of this platform"
 
 BUILD_ID = "replay"
 """Nothing asks for it. Without one, the SDK reads the code of every module to make it."""
@@ -117,7 +117,7 @@ async def _each(histories: Sequence[WorkflowHistory]) -> AsyncIterator[WorkflowH
 def require_judged(verdicts: Sequence[Verdict]) -> None:
     """Raises HistoryUnavailableError when nothing was replayed: that proves nothing."""
     if all(verdict.outcome is Outcome.SKIPPED for verdict in verdicts):
-        raise HistoryUnavailableError("Nothing was replayed: no execution of ours matches.")
+        raise HistoryUnavailableError("Nothing to replay: no executions match.")
 
 
 def _is_foreign(history: WorkflowHistory) -> bool:
@@ -242,5 +242,11 @@ def _processes(number: int) -> ProcessPoolExecutor:
 
 def _gone(listed: WorkflowExecution) -> Verdict:
     return Verdict(
-        listed.id, listed.run_id, listed.workflow_type, 0, None, Outcome.SKIPPED, "history is gone"
+        listed.id,
+        listed.run_id,
+        listed.workflow_type,
+        0,
+        None,
+        Outcome.SKIPPED,
+        "history not found",
     )

@@ -44,7 +44,7 @@ async def run_platform(options: UpOptions) -> None:
     with state.locked(), Status(terminal()) as status:
         state.unpublish()
         for name in await asyncio.to_thread(clear_strays, state):
-            status.say(f"Ended {name}, which an earlier start had left behind.")
+            status.say(f"Stopped {name}, left over from an earlier start.")
         platform = Platform(options, state, status)
         stopping = _stop_on_signals(platform)
         try:
@@ -209,7 +209,7 @@ class Platform:
         deadline = time.monotonic() + _EXTERNAL_SECONDS
         while not await probe():
             if time.monotonic() > deadline:
-                raise StartError(f"Temporal does not answer at {address}: check TEMPORAL_ADDRESS.")
+                raise StartError(f"Can't reach Temporal at {address}. Check TEMPORAL_ADDRESS.")
             await asyncio.sleep(0.5)
 
     def _api(self, port: int, base_url: str) -> Service:
@@ -279,15 +279,15 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
             [
                 "",
                 f"Console       {connection['signInUrl']}",
-                "              (signs you in once; `workspace sign-in` prints another link)",
+                "              (one-time link; run `workspace sign-in` for another)",
                 f"API           {connection['baseUrl']}",
                 f"Documentation {connection['docsUrl']}",
-                f"Temporal UI   {connection['temporalUiUrl'] or '(not known)'}",
+                f"Temporal UI   {connection['temporalUiUrl'] or '(unknown)'}",
                 f"Workspace     {connection['workspaceId']}",
                 # The key has all scopes, and output ends up in logs.
                 f"API key       apiKey in {state.connection}",
                 "",
-                f"The same as JSON: {state.connection}. Logs: {state.logs}. Ctrl-C stops.",
+                f"As JSON: {state.connection}. Logs: {state.logs}. Ctrl-C to stop.",
                 "",
             ]
         )

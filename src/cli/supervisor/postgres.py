@@ -100,7 +100,7 @@ class EmbeddedPostgres:
             env=_environment(), cwd="/", capture_output=True, text=True, check=False,
         )  # fmt: skip
         if result.returncode != 0:
-            raise StartError(f"PostgreSQL could not make its data directory:\n{result.stderr}")
+            raise StartError(f"PostgreSQL could not create its data directory:\n{result.stderr}")
         draft.rename(self._data)
 
     def create_database(self) -> None:
@@ -132,7 +132,7 @@ class EmbeddedPostgres:
             if result.returncode != 0:
                 connection.execute(sql.SQL("DROP DATABASE {}").format(new))
                 raise StartError(
-                    f"{dump} could not be restored, and the database is as it was:\n{result.stderr}"
+                    f"Failed to restore {dump}. The database was not changed:\n{result.stderr}"
                 )
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(old))
             connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(new, old))
@@ -179,8 +179,8 @@ class EmbeddedPostgres:
         version = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
         if version != MAJOR:
             raise StartError(
-                f"The data in {self._data} are PostgreSQL {version}'s; this build runs {MAJOR}."
-                " Choose another --state-dir, or move the data with pg_upgrade."
+                f"The data in {self._data} belong to PostgreSQL {version}, but this build runs"
+                f" {MAJOR}. Choose another --state-dir, or upgrade the data with pg_upgrade."
             )
 
     def _socket_directory(self) -> Path:
@@ -192,7 +192,7 @@ class EmbeddedPostgres:
         status = directory.lstat()
         mine = status.st_uid in {os.geteuid(), self._account.uid if self._account else -1}
         if not stat.S_ISDIR(status.st_mode) or not mine:
-            raise StartError(f"{directory} belongs to another user: choose a shorter --state-dir.")
+            raise StartError(f"{directory} belongs to another user. Choose a shorter --state-dir.")
         self._give(directory)
         return directory
 
@@ -209,8 +209,8 @@ class EmbeddedPostgres:
             remains = await_end(remains, seconds=5)
         if remains:
             raise StartError(
-                f"Process {remains[0].pid} of an earlier PostgreSQL cannot be ended: end it, then"
-                " start again."
+                f"Process {remains[0].pid} of an earlier PostgreSQL is still running. Stop it, then"
+                " retry."
             )
         self._clear_number()
         self._clear_socket_lock()

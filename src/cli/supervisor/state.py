@@ -45,7 +45,7 @@ class StateDir:
                 self.root.chmod(0o711)
         except OSError as error:
             raise StartError(
-                f"{self.root} cannot be used ({error.strerror}): choose another --state-dir."
+                f"{self.root} cannot be used ({error.strerror}). Choose another --state-dir."
             ) from None
 
     @contextmanager
@@ -58,8 +58,8 @@ class StateDir:
             except BlockingIOError:
                 owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
                 raise StartError(
-                    f"A platform already runs on {self.root} (process {owner}): stop it, or choose"
-                    " another --state-dir."
+                    f"A platform is already running in {self.root} (process {owner}). Stop it, or"
+                    " choose another --state-dir."
                 ) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -117,10 +117,9 @@ class StateDir:
         if "WORKSPACE_SECRET_KEY" not in file:
             if self.postgres_data.exists():
                 raise StartError(
-                    f"{self._secrets} no longer has the master secret, and without it much of the"
-                    f" data in {self.postgres_data} cannot be read: keys, secrets, connections."
-                    " Restore the file from a backup, or set WORKSPACE_SECRET_KEY to the secret it"
-                    " had, or choose another --state-dir for a new platform."
+                    f"The master secret is missing from {self._secrets}. Without it, keys,"
+                    f" secrets and connections in {self.postgres_data} can't be read. Restore the"
+                    " file from a backup, set WORKSPACE_SECRET_KEY, or choose another --state-dir."
                 )
             file["WORKSPACE_SECRET_KEY"] = secrets.token_urlsafe(48)
             write_private(self._secrets, file)
@@ -170,7 +169,7 @@ def read_object(path: Path) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise StartError(f"{path} is damaged: restore it, or start with another --state-dir.")
+        raise StartError(f"{path} is damaged. Restore it, or start with another --state-dir.")
     return value
 
 
@@ -214,7 +213,9 @@ def port_option(name: str, text: str, envvar: str | None = None) -> OptionInfo:
 def _port(text: str) -> int:
     if str(text).isdecimal() and int(text) <= _HIGHEST:
         return int(text)
-    raise typer.BadParameter(f"{text} is no port: a number up to {_HIGHEST}, or 0 for a free one.")
+    raise typer.BadParameter(
+        f"Enter a valid port up to {_HIGHEST}, or 0 for any free port, not {text}."
+    )
 
 
 def choose_port(
@@ -229,14 +230,14 @@ def choose_port(
         if requested not in reserved and _is_free(requested):
             return requested
         raise StartError(
-            f"Port {requested} is in use: choose another with {option}, or {option} 0 for any."
+            f"Port {requested} is in use. Choose another with {option}, or use {option} 0 for any."
         )
     if remembered is not None and remembered not in reserved and _is_free(remembered):
         return remembered
     for port in SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
         if port not in reserved and _is_free(port):
             return port
-    raise StartError(f"No port of {LOOPBACK} is free: choose one with {option}.")
+    raise StartError(f"No free port on {LOOPBACK}. Choose one with {option}.")
 
 
 def _is_free(port: int) -> bool:

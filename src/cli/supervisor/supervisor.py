@@ -235,7 +235,7 @@ class Supervisor:
 
     def _log_tail(self, child: Child) -> str:
         log = self._state.log(child.service.name)
-        return f"The end of {log}:\n{tail(log, since=child.log_begin)}"
+        return f"Last lines of {log}:\n{tail(log, since=child.log_begin)}"
 
     async def _spawn(self, service: Service, predecessor: int = 0) -> Child:
         self._status.set(service.name, "starting")
@@ -255,7 +255,7 @@ class Supervisor:
                 if time.monotonic() - started > _STEADY_SECONDS or _is_killed(code):
                     delay = _FIRST_DELAY
             self._ready[service.name].clear()
-            self._status.set(service.name, "died", f"{end}, again in {delay:.1f} s")
+            self._status.set(service.name, "died", f"{end}, restarting in {delay:.1f} s")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_DELAY)
             for needed in service.needs:
@@ -330,7 +330,7 @@ def clear_strays(state: StateDir, seconds: float = 5) -> list[str]:
         kill_group(stray.pid)
     if left := await_end(strays.values(), seconds):
         raise StartError(
-            f"Process {left[0].pid} of an earlier start cannot be ended: end it, then start again."
+            f"Process {left[0].pid} of an earlier start is still running. Stop it, then retry."
         )
     for path in records:
         path.unlink(missing_ok=True)

@@ -79,8 +79,8 @@ def _damage(path: Path) -> str:
         return ""
     words = " ".join(result.split())
     return (
-        f"{path} is damaged ({words}): put a backup of it in its place, or remove it and the files"
-        f" beside it whose names begin alike; temporal/RUNBOOK.md says what that means for runs.\n"
+        f"{path} is damaged ({words}). Restore a backup, or remove the file and those beside it"
+        f" that start with its name. See temporal/RUNBOOK.md for the effect on runs.\n"
     )
 
 

@@ -104,6 +104,12 @@ async def test_profiles_are_added_used_and_removed(
     assert "no profile 'other'" in gone.err
 
 
+async def test_without_a_profile_the_list_says_how_to_add_one(tmp_path: Path) -> None:
+    listed = await Shell(tmp_path).run("profile", "list")
+    assert (listed.code, listed.out) == (0, "")
+    assert listed.err.startswith("No profiles. Add one: workspace profile add")
+
+
 async def test_a_key_that_is_none_is_not_kept(tmp_path: Path, server: Server) -> None:
     shell = Shell(tmp_path)
     wrong = await shell.run("profile", "add", "x", f"--url={server.url}", typed="svc_sk_wrong\n")
@@ -127,6 +133,8 @@ async def test_runs_are_listed_by_the_filters_of_the_api(
     assert rows[0][6] == "by:web order:2"
     by_number = await shell.run("runs", "list", "--attribute=order:A, 1", "--attribute=by:web")
     assert [line.split("\t")[0] for line in by_number.out.splitlines()] == [first["id"]]
+    none = await shell.run("runs", "list", "--status=failed", "--period=hour")
+    assert (none.out, none.err) == ("", "No matching runs.\n")
     none = await shell.run("runs", "list", "--status=failed", "--period=hour", "--json")
     assert none.json == {"runs": [], "cursor": None}
     page = (await shell.run("runs", "list", "--limit=1", "--json")).json
@@ -197,7 +205,7 @@ async def test_two_runs_are_compared(shell: Shell, space: Space) -> None:
     compared = await shell.run("runs", "compare", run_id)
     assert compared.code == 0, compared.err
     assert compared.out.splitlines()[0].startswith(f"- {reference} succeeded")
-    assert "the first that differs" in compared.out
+    assert "first difference" in compared.out
     assert "    - 1\n    + 2\n" in compared.out
     named = (await shell.run("runs", "compare", reference, run_id, "--json")).json
     assert named["reference"]["id"] == run_id

@@ -32,11 +32,11 @@ _MAY_BE_DAY = re.compile(r"[A-Z][a-z]{2}|[0-9]{1,2} [A-Z]|[0-9]{4}[-/]")
 """The beginnings of days as Notion writes them, where they mean one day alone."""
 _ZONE = re.compile(r".*[0-9](?:\s*[AP]M)?(?P<zone>\s*\(.*\))")
 _LOST = (
-    "comments: an export has none",
-    "permissions: an export has none",
-    "views, filters and sorts of databases: an export has none",
-    "history: an export has none",
-    "columns beside each other: an export has them below each other",
+    "comments (not in the export)",
+    "permissions (not in the export)",
+    "views, filters and sorts of databases (not in the export)",
+    "history (not in the export)",
+    "column layouts (not in the export)",
 )
 
 
@@ -44,7 +44,7 @@ def convert_export(source: Path, bundle: BundleFile, zone: str | None) -> None:
     """Add everything that an export has. Raises `ValueError` when it is none."""
     with opened_export(source) as root:
         if not (root.names or root.files):
-            raise ValueError("There is no page and no table in it.")
+            raise ValueError("No pages or tables found.")
         for loss in _LOST:
             bundle.report.lose(loss)
         _Conversion(bundle, root, Times(bundle.report, zone)).write()
@@ -74,7 +74,7 @@ class _Conversion:
         find_views(sheets)
         for sheet in sheets:
             if sheet.source is not None:
-                loss = f"{sheet.label}: a view of {sheet.source.label}, whose rows are there"
+                loss = f"{sheet.label}: a view of {sheet.source.label}, which has its rows"
                 self._bundle.report.lose(loss)
         self._place(sheets)
         relations = list(relations_of(sheets))
@@ -163,13 +163,11 @@ class _Conversion:
 
         converted = convert_table(self._bundle, self._as_table(sheet), parent, content_of)
         self._made[sheet.database] = converted
-        report.lose(f"{sheet.label}: people, files, formulas and rollups come in as text")
+        report.lose(f"{sheet.label}: people, files, formulas and rollups become text")
         pages_below = sum(
             f"{sheet.inside.path}{name}" in self._items for name in sheet.inside.pages
         )
-        report.lose(
-            f"{sheet.label}: pages of no row, such as templates, are pages below it", pages_below
-        )
+        report.lose(f"{sheet.label}: pages without a row become pages below it", pages_below)
         self._folder(sheet.inside, converted.item)
 
     def _as_table(self, sheet: Sheet) -> Table:
@@ -188,7 +186,7 @@ class _Conversion:
             for title, row in zip(titles, sheet.rows, strict=True)
         ]
         ends = sum(_is_span(row[place]) for row in sheet.rows for place in places if place)
-        self._bundle.report.lose(f"{sheet.label}: ends of spans of time", ends)
+        self._bundle.report.lose(f"{sheet.label}: end dates of date ranges", ends)
         headers = [sheet.headers[place] for place in places]
         kinds = {
             header: kind
@@ -234,7 +232,7 @@ class _Conversion:
             field = add_relation(self._bundle, *sides)
             self._link(own, field)
             self._bundle.report.lose(
-                f"{own.sheet.label}: rows of {own.label} that are not in the export", own.unknown
+                f"{own.sheet.label}: rows of {own.label} missing from the export", own.unknown
             )
 
     def _link(self, relation: Relation, field: object) -> None:

@@ -92,7 +92,7 @@ class PageWriter:
         elif _is_web(address):
             yield "image", {"url": address, **captioned}, ()
         else:
-            self._bundle.report.lose("images that are not in the export")
+            self._bundle.report.lose("images missing from the export")
 
     def _shown_alone(
         self, kind: str, content: Mapping[str, Any], folder: str
@@ -123,7 +123,7 @@ class PageWriter:
             return {**plain, "mention": place.mention}
         if _is_web(span["link"]):
             return span
-        self._bundle.report.lose("links to what is not in the export, which are text")
+        self._bundle.report.lose("links to pages missing from the export become text")
         return plain
 
     def _place(self, address: str) -> Place | None:
