@@ -319,9 +319,9 @@ NEW_ID, OLD_ID = AFTER.current_id, BEFORE.current_id
         ([OLD], [NEW, OLD], None),
         ([OLD], [OLD, NEW], None),
         ([OLD, NEW], [NEW, OLD], None),
-        ([OLD], [NEW], "is not the key of this database"),
-        ([OLD], [OTHER, NEW], "is not the key of this database"),
-        ([OLD, NEW], [OTHER], "is not the key of this database"),
+        ([OLD], [NEW], "does not match this database"),
+        ([OLD], [OTHER, NEW], "does not match this database"),
+        ([OLD, NEW], [OTHER], "does not match this database"),
         ([OLD, NEW], [NEW], "lacks a key of this database"),
         ([OLD, NEW], [OLD], "lacks a key of this database"),
         ([OLD, NEW], [OTHER, OLD], "lacks a key of this database"),
@@ -347,7 +347,7 @@ async def test_a_wrong_key_is_told_and_no_key_is_called_invalid(
     async with platform.api(KeyRing([secret]), space.token) as (_, client):
         status, said = await readiness(client)
         assert status == 503
-        assert "WORKSPACE_SECRET_KEY is not the key of this database" in said
+        assert "WORKSPACE_SECRET_KEY does not match this database" in said
         assert (await client.get(space.path)).status_code == 503
         # What needs no key is answered.
         assert (await client.get("/healthz")).status_code == 200
@@ -383,7 +383,7 @@ async def test_an_old_key_is_needed_until_nothing_is_left_under_it(store: Databa
         await register(store, NEW)
     await rotate_values(store, DURING)
     await register(store, NEW)
-    with pytest.raises(WrongSecretKeyError, match="is not the key"):
+    with pytest.raises(WrongSecretKeyError, match="does not match"):
         await register(store, OLD)
 
 
@@ -417,7 +417,7 @@ async def test_an_upgraded_database_is_known_by_what_it_holds(store: Database) -
     async with store.transaction() as work:
         await work.execute(text_secret(space.id))
         await work.execute(update(api_key).values(digest_key=None))
-    with pytest.raises(WrongSecretKeyError, match="is not the key"):
+    with pytest.raises(WrongSecretKeyError, match="does not match"):
         await register(store, NEW)
     await register(store, NEW, OLD)
     async with store.transaction() as work:

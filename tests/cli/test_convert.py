@@ -179,7 +179,7 @@ async def _imported(space: Space, content: bytes) -> None:
     findings = await bring_in(space.database, store, contents, target_of(space))
     assert findings.to_json()["errors"] == []
     codes = {one["message"] for one in findings.to_json()["warnings"]}
-    assert codes <= {"file: created_by_user_id is who imports."}
+    assert codes <= {"file: created_by_user_id was replaced by the importing user."}
 
 
 async def _records(client: Client, space: Space, label: str) -> list[dict[str, Any]]:

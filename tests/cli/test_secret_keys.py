@@ -103,7 +103,7 @@ def test_a_command_with_a_wrong_key_ends_with_one_sentence(url: str, arguments: 
     (line,) = ended.stderr.strip().splitlines()
     # The API and the worker log it.
     sentence = json.loads(line)["event"] if arguments[0] in {"api", "worker"} else line
-    assert sentence.startswith("WORKSPACE_SECRET_KEY is not the key of this database")
+    assert sentence.startswith("WORKSPACE_SECRET_KEY does not match this database")
     assert OTHER not in sentence
 
 
@@ -133,7 +133,7 @@ def test_a_rotation_that_was_killed_goes_on_where_it_was(url: str, tmp_path: Pat
     assert "remove the older key" in rotated.stdout
     assert under(url, new) == MANY
     assert command("migrate", url=url, keys=NEW).returncode == 0
-    assert "is not the key" in command("migrate", url=url, keys=OLD).stderr
+    assert "does not match" in command("migrate", url=url, keys=OLD).stderr
 
 
 def test_what_a_lost_key_sealed_is_given_up_only_on_demand(url: str) -> None:

@@ -48,15 +48,15 @@ async def bounded(
 
 
 class TooMuchOpenError(RateLimitedError):
-    """As much of a kind of work is open as may be; it is not done yet."""
+    """The limit of open work of a kind is reached."""
 
-    advice = "Wait until some of it has ended, or cancel some."
+    advice = "Wait until one has ended, or cancel one."
     headers: ClassVar[dict[str, str]] = {"Retry-After": "10"}
 
     def __init__(self, family: Family, bound: int) -> None:
         super().__init__(
-            f"{bound:,} of this kind ({family.value.replace('-', ' ')}) are open, as many as may "
-            "be. Wait until one has ended, or cancel one."
+            f"The limit of {bound:,} open executions ({family.value.replace('-', ' ')}) is reached."
+            " Wait until one has ended, or cancel one."
         )
 
 

@@ -66,7 +66,7 @@ class Findings:
 def _note(notes: Counter[tuple[str, str]], code: str, message: str, times: int) -> None:
     key = (code, message)
     full = len(notes) >= MAX_NOTES and key not in notes
-    notes[(_MORE, "There is more that is not listed.") if full else key] += times
+    notes[(_MORE, "More problems are not listed.") if full else key] += times
 
 
 def _listed(notes: Counter[tuple[str, str]]) -> list[dict[str, Any]]:

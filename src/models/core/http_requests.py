@@ -62,7 +62,7 @@ QueryParameters = Annotated[
 ]
 
 HIDDEN = "[redacted]"
-GIVE_AGAIN = "The value is hidden: give it again, or name a secret."
+GIVE_AGAIN = "The value is hidden. Enter it again, or reference a secret."
 Place = tuple[str | int, ...]
 
 Value = TypeVar("Value")

@@ -41,10 +41,10 @@ def read_key(values: list[bytes]) -> str | None:
     if not values:
         return None
     if len(values) > 1:
-        raise ValidationError.at(HEADER, "Send the header once.")
+        raise ValidationError.at(HEADER, "Send the header only once.")
     value = values[0].strip(b" \t")
     if not 1 <= len(value) <= MAX_LENGTH or not all(0x20 <= byte < 0x7F for byte in value):
-        raise ValidationError.at(HEADER, "The key is 1 to 255 printable ASCII characters.")
+        raise ValidationError.at(HEADER, "Must be 1 to 255 printable ASCII characters.")
     return value.decode("ascii")
 
 
@@ -198,7 +198,7 @@ async def keep_refusal(
 
 def _running() -> InProgressError:
     """The refusal of a call whose key another call is using right now."""
-    return InProgressError("A call with this Idempotency-Key is still running; try again soon.")
+    return InProgressError("A request with this Idempotency-Key is still running. Try again soon.")
 
 
 async def _take(
@@ -251,7 +251,7 @@ def _living(work: UnitOfWork, fingerprint: bytes) -> Select[Any]:
 def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply | Id:
     if row.request_hash != request_hash:
         raise ConflictingMutationError(
-            "This Idempotency-Key was used for another request; send a new key."
+            "This Idempotency-Key was used for another request. Send a new key."
         )
     if row.status is None or row.reply is None:
         return Id(str(row.id))
@@ -259,7 +259,7 @@ def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply |
         return Reply(row.status, keys.unseal(row.reply, reply_place(row.fingerprint)))
     except UnreadableError:
         raise ConflictingMutationError(
-            "The reply kept for this Idempotency-Key can no longer be read; send a new key."
+            "The response to this Idempotency-Key can no longer be read. Send a new key."
         ) from None
 
 

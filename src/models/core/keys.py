@@ -63,6 +63,6 @@ async def reserve_key(
     key = await free_key(work, table, workspace_id, requested or slug(label, table.name))
     if requested not in {None, key}:
         raise ConflictError(
-            f"The key {requested} is in use, perhaps by something in the trash. Choose another key."
+            f"The key {requested} is in use, possibly in the trash. Choose another key."
         )
     return key

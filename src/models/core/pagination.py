@@ -144,9 +144,7 @@ def _decode(keys: KeyRing, context: bytes, cursor: str) -> tuple[Any, ...]:
 
 
 def _refused() -> ValidationError:
-    return ValidationError.at(
-        "cursor", "The cursor is not one this list gave; start again without it."
-    )
+    return ValidationError.at("cursor", "Invalid cursor. Start again without a cursor.")
 
 
 def plain(value: object) -> object:

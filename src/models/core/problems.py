@@ -100,7 +100,7 @@ def refuse(problems: Sequence[Detail]) -> None:
 
 
 def refusal(problems: Sequence[Detail]) -> ValidationError:
-    """The error that tells the first problem in words and at most 20 in its details."""
+    """The error that names the first problem in words and at most 20 in its details."""
     first = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     where = f"{first.path}: " if first.path else ""
@@ -156,7 +156,7 @@ _ARRAY = "This must be a JSON array."
 _SENTENCES = {
     "missing": "This key is required.",
     "union_tag_not_found": "This key is required.",
-    "extra_forbidden": "This key is not known here.",
+    "extra_forbidden": "Unknown key.",
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), _OBJECT),
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _ARRAY),
     **dict.fromkeys(("iterable_type", "sequence_str"), _ARRAY),
@@ -175,7 +175,7 @@ def sentence(problem: ErrorDetails, shape: object = None) -> str:
     if shape is not None and problem["type"] == "extra_forbidden":
         keys = known_keys(shape, problem["loc"])
         if keys:
-            words = f"This key is not known here; {nearest_known(problem['loc'][-1], keys)}."
+            words = f"Unknown key; {nearest_known(problem['loc'][-1], keys)}."
     return words or _in_json_words(problem["msg"].removeprefix("Value error, "))
 
 

@@ -36,7 +36,7 @@ def read_moment(text: str | None, path: str) -> datetime | None:
     try:
         return truncate(moment(text))
     except InvalidValueError as problem:
-        raise ValidationError.at(path, "must be the updatedAt that was read") from problem
+        raise ValidationError.at(path, "must be the last updatedAt that you read") from problem
 
 
 def expected_version(header: str | None) -> int | None:
@@ -48,5 +48,5 @@ def expected_version(header: str | None) -> int | None:
         return None
     match = _VERSION.fullmatch(header.strip())
     if match is None:
-        raise ValidationError.at("If-Match", "must be the version that was read")
+        raise ValidationError.at("If-Match", "must be the last version that you read")
     return int(match[1])

@@ -68,14 +68,14 @@ class WrongSecretKeyError(UnavailableError):
         self, message: str, recorded: Iterable[bytes], configured: Iterable[bytes]
     ) -> None:
         super().__init__(message)
-        self.keys = f"Of the database: {key_names(recorded)}; configured: {key_names(configured)}."
+        self.keys = f"Database: {key_names(recorded)}; configured: {key_names(configured)}."
 
 
 def wrong_key(recorded: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
     """The error of a process that has no key of its database."""
     return WrongSecretKeyError(
-        "WORKSPACE_SECRET_KEY is not the key of this database. Set the key it was written under."
-        f" To change the key, put the new one before it: NEW,OLD ({DOCUMENTATION}).",
+        "WORKSPACE_SECRET_KEY does not match this database. Set the key that it uses."
+        f" To change the key, put the new one first: NEW,OLD ({DOCUMENTATION}).",
         recorded,
         configured,
     )
@@ -84,8 +84,8 @@ def wrong_key(recorded: Iterable[bytes], configured: Iterable[bytes]) -> WrongSe
 def lacking_key(missing: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
     """The error of a process that has some of the keys of its database."""
     return WrongSecretKeyError(
-        "WORKSPACE_SECRET_KEY lacks a key of this database. Add it after a comma. An old key can be"
-        f" removed after `workspace rotate-secret` ({DOCUMENTATION}).",
+        "WORKSPACE_SECRET_KEY lacks a key of this database. Add it after a comma. You can remove"
+        f" an old key after `workspace rotate-secret` ({DOCUMENTATION}).",
         missing,
         configured,
     )

@@ -53,7 +53,7 @@ def text(value: object, *, longest: int = MAX_TEXT) -> str:
     if len(value) > longest:
         raise InvalidValueError(f"must be at most {longest} characters")
     if (not value.isascii() or "\x00" in value) and _UNSTORABLE.search(value):
-        raise InvalidValueError("contains a character that is not text (NUL or a lone surrogate)")
+        raise InvalidValueError("contains an invalid character (NUL or a lone surrogate)")
     return value
 
 
@@ -95,7 +95,7 @@ def exact_number(value: Decimal) -> int | float:
             significant <= _MOST_DIGITS and Decimal(format(nearest, f".{significant}g")) == value
         ):
             return nearest
-    raise InvalidValueError("has more digits than a number holds")
+    raise InvalidValueError("has too many digits")
 
 
 def all_digits(value: Decimal) -> str:
@@ -119,7 +119,7 @@ def day(value: object) -> date:
             return date.fromisoformat(value)
         except ValueError:
             pass
-    raise InvalidValueError("must be a date written YYYY-MM-DD")
+    raise InvalidValueError("must be a date such as 2026-01-31")
 
 
 def moment(value: object) -> datetime:
@@ -129,7 +129,7 @@ def moment(value: object) -> datetime:
             return datetime.fromisoformat(value).astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-    raise InvalidValueError("must be a date and time with its offset, such as 2026-01-31T09:00:00Z")
+    raise InvalidValueError("must be a date and time with an offset, such as 2026-01-31T09:00:00Z")
 
 
 def stored_moment(value: datetime) -> str:
@@ -140,7 +140,7 @@ def stored_moment(value: datetime) -> str:
 def check_storable(value: object, depth: int) -> None:
     """Refuse what JSONB cannot hold, or what is nested more than `depth` deep."""
     if depth < 0:
-        raise InvalidValueError("is nested too deep")
+        raise InvalidValueError("is nested too deeply")
     if isinstance(value, dict):
         for key, entry in value.items():
             text(key, longest=MAX_TEXT)

@@ -65,7 +65,7 @@ def usual_provider(platform: PushPlatform) -> PushProvider:
 def provider_problem(platform: PushPlatform, provider: PushProvider) -> str | None:
     """The reason for which a provider reaches no device of a platform, in words, or None."""
     if provider is PushProvider.APNS and platform is not PushPlatform.IOS:
-        return "apns reaches devices of the platform ios only."
+        return "apns only supports the platform ios."
     return None
 
 

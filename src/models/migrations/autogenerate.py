@@ -143,10 +143,10 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("message", nargs="?", default="")
-    parser.add_argument("--initial", action="store_true", help="write the initial tables anew")
+    parser.add_argument("--initial", action="store_true", help="rewrite the initial tables")
     arguments = parser.parse_args()
     if not arguments.initial and not arguments.message:
-        parser.error("say in a few words what changes")
+        parser.error("describe the change in a few words")
     if arguments.initial:
         write_initial_tables()
     else:

@@ -28,7 +28,7 @@ class UnknownRevisionError(Exception):
         super().__init__(
             f"The database is at revision {revision}, which this build does not have: a newer build"
             " made it, or one older than the initial migration. Nothing was changed. Use the build"
-            " that made it, or begin anew with an empty database; `workspace up` makes one in a new"
+            " that made it, or start with an empty database; `workspace up` makes one in a new"
             " state directory (`--state-dir`)."
         )
 

@@ -75,9 +75,9 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
     if expires_at is None:
         return
     if expires_at <= now:
-        raise ValidationError.at("expiresAt", "The expiry must lie in the future.")
+        raise ValidationError.at("expiresAt", "Must be in the future.")
     if expires_at > now + MAX_LIFETIME:
-        raise ValidationError.at("expiresAt", "The expiry must be within ten years.")
+        raise ValidationError.at("expiresAt", "Must be within ten years.")
 
 
 def _checksum(body: str) -> str:
@@ -155,7 +155,7 @@ class RevokedApiKey(Shape):
 def _written_out(value: object) -> object:
     """Numbers and numeric strings are no dates, though a lenient reader takes them for some."""
     if isinstance(value, str) and "T" not in value.upper():
-        raise ValueError("Write the moment as 2030-01-31T12:00:00.000Z.")
+        raise ValueError("Enter a time such as 2030-01-31T12:00:00.000Z.")
     return value
 
 
@@ -164,7 +164,7 @@ Expiry = Annotated[AwareDatetime, BeforeValidator(_written_out), Field(strict=Fa
 
 def _once_each(scopes: list[Scope]) -> list[Scope]:
     if len(set(scopes)) < len(scopes):
-        raise ValueError("Give every scope once.")
+        raise ValueError("Each scope can be listed only once.")
     return scopes
 
 
@@ -236,12 +236,12 @@ async def create_key(
 ) -> IssuedApiKey:
     """A key bound to the caller, with no scope the caller lacks (interface.md#api-keys).
 
-    Raises DeniedError for such a scope, ValidationError for an expiry that is no future moment,
+    Raises DeniedError for such a scope, ValidationError for an expiry that is not in the future,
     ConflictError when the workspace has too many keys.
     """
     beyond = [scope for scope in body.scopes if scope not in actor.scopes]
     if beyond:
-        raise DeniedError(f"A key cannot give more than its maker has: {', '.join(beyond)}.")
+        raise DeniedError(f"You can't grant scopes that you don't have: {', '.join(beyond)}.")
     check_expiry(body.expires_at, work.now)
     async with bounded(
         work,
@@ -250,7 +250,7 @@ async def create_key(
         api_key.c.revoked_at.is_(None),
         owner=actor.workspace_id,
         most=MAX_KEYS,
-        refusal=f"The workspace has {MAX_KEYS} keys; revoke some first.",
+        refusal=f"The limit of {MAX_KEYS} API keys is reached. Revoke some first.",
     ):
         return await _issue(
             work,

@@ -160,27 +160,27 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     ),
     "new_workspaces_30d": BuiltIn(
         "New workspaces",
-        "Workspaces that were created in the last 30 days.",
+        "Workspaces created in the last 30 days.",
         _within_days(Fact.WORKSPACE_CREATED_AT, 30),
     ),
     "active_7d": BuiltIn(
         "Active workspaces",
-        "Workspaces with a call in the last 7 days.",
+        "Workspaces with API calls in the last 7 days.",
         _within_days(Fact.WORKSPACE_LAST_ACTIVE_AT, 7),
     ),
     "self_hosted": BuiltIn(
         "Self-hosted",
-        "Callers whose application says `selfHosted`.",
+        "Callers whose app sends `selfHosted`.",
         _attribute("selfHosted", Op.EQ, True),  # the operand of a rule
     ),
     "mobile_users": BuiltIn(
         "Mobile users",
-        "Callers whose application says that its `platform` is ios or android.",
+        "Callers whose app sends the `platform` ios or android.",
         _attribute("platform", Op.IN, ["ios", "android"]),
     ),
     "beta_opt_in": BuiltIn(
         "Beta",
-        "Callers whose application says `betaOptIn`.",
+        "Callers whose app sends `betaOptIn`.",
         _attribute("betaOptIn", Op.EQ, True),  # the operand of a rule
     ),
 }
@@ -502,11 +502,11 @@ async def create_segment(
     )
     row = None
     if body.key not in BUILT_IN:
-        refusal = f"There are {MAX_SEGMENTS} segments already."
+        refusal = f"The limit of {MAX_SEGMENTS} segments is reached. Delete some first."
         async with bounded(
             work, audience_segment, owner="platform", most=MAX_SEGMENTS, refusal=refusal
         ):
             row = await work.first(statement, of=AudienceSegment)
     if row is None:
-        raise ValidationError.at("key", f"There is a segment with the key {body.key} already.")
+        raise ValidationError.at("key", f"A segment with the key {body.key} already exists.")
     return segment_body(row)

@@ -107,14 +107,14 @@ def live_session_of_user() -> tuple[FromClause, ColumnElement[bool]]:
 
 
 class UnusableLinkError(UnauthorizedError):
-    """The link was never made, was used, or is too old: it is not told which of these."""
+    """The link was never made, was used, or has expired: it does not say which."""
 
-    advice = "Make another link with `workspace sign-in`."
+    advice = "Create another link with `workspace sign-in`."
 
     def __init__(self) -> None:
         super().__init__(
-            "This link signs nobody in: it was used, is too old, or was replaced by a newer one."
-            " `workspace sign-in` prints another."
+            "This link is no longer valid (used, expired or replaced). Run `workspace sign-in` for"
+            " a new one."
         )
 
 

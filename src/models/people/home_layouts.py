@@ -46,7 +46,7 @@ def config_problem(config: JsonObject) -> str | None:
 def width_problem(x: float, w: float) -> str | None:
     """The problem with a widget that begins at column `x` and is `w` columns wide."""
     if x + w > COLUMNS:
-        return f"The widget ends outside of the grid: x + w must be at most {COLUMNS}."
+        return f"The widget is outside the grid: x + w must be at most {COLUMNS}."
     return None
 
 
@@ -128,7 +128,7 @@ class ReplaceHomeLayout(Input):
     def _has_every_id_once(self) -> Self:
         twice = repeated([widget.id for widget in self.widgets])
         if twice is not None:
-            raise ValueError(f"Two widgets have the id {twice}; each needs one of its own.")
+            raise ValueError(f"Widget ids must be unique. The id {twice} is used twice.")
         return self
 
 

@@ -190,7 +190,7 @@ async def create_invitation(
     # Two invitations of one person wait for each other.
     await lock_members(work, actor.workspace_id)
     if await has_address(work, actor.workspace_id, email):
-        raise ConflictError("This person is a member of the workspace already.")
+        raise ConflictError("This person is already a member of the workspace.")
     await work.execute(
         update(invitation)
         .where(invitation.c.workspace_id == actor.workspace_id, invitation.c.email == email, *OPEN)

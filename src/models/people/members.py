@@ -43,13 +43,13 @@ def outranks(role: Role, other_role: Role) -> bool:
 def check_role_given(giver: Role, role: Role) -> None:
     """Nobody gives a role above their own. Raises `DeniedError`."""
     if not outranks(giver, role):
-        raise DeniedError(f"The role {giver} cannot make somebody {role}.")
+        raise DeniedError(f"The role {giver} can't assign the role {role}.")
 
 
 def check_touched(giver: Role, current: Role) -> None:
     """Nobody changes or removes a member of a higher role. Raises `DeniedError`."""
     if not outranks(giver, current):
-        raise DeniedError(f"The role {giver} cannot change what the {current} is.")
+        raise DeniedError(f"The role {giver} can't change members with the role {current}.")
 
 
 RoleInput = Annotated[Role, Field(strict=False)]
@@ -306,7 +306,7 @@ async def _keep_an_owner(work: UnitOfWork, actor: Actor, user_id: Id, current: R
         .limit(1)
     )
     if other_owner is None:
-        raise ConflictError("A workspace needs an owner; make somebody else one first.")
+        raise ConflictError("A workspace needs an owner. Make another member an owner first.")
 
 
 def _rows(workspace_id: Id) -> Select[Any]:

@@ -61,10 +61,10 @@ MAX_CHOICES = 1_000
 
 
 class NoMemberError(DeniedError):
-    """The caller is no member of the workspace, or there is no such workspace."""
+    """The caller is not a member of the workspace, or it does not exist."""
 
     def __init__(self) -> None:
-        super().__init__("The caller is not a member of the workspace.")
+        super().__init__("You are not a member of this workspace.")
 
 
 async def choose_workspace(
@@ -83,7 +83,7 @@ async def choose_workspace(
         oauth_client_choice.c.user_id == principal.user_id,
         owner=principal.user_id,
         most=MAX_CHOICES,
-        refusal=f"A person can choose for {MAX_CHOICES} clients.",
+        refusal=f"The limit of {MAX_CHOICES} clients is reached.",
     ):
         await work.execute(
             insert(oauth_client_choice)

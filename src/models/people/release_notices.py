@@ -86,7 +86,7 @@ class PublishRelease(Input):
     """Body of publish a release notice: markdown for all users of a channel."""
 
     model_config = example(
-        {"channel": "web", "title": "Timers", "body": "Every record can have a **timer** now."}
+        {"channel": "web", "title": "Timers", "body": "Records now have a **timer**."}
     )
 
     channel: Channel
@@ -152,7 +152,7 @@ def read_channel(text: str) -> ReleaseChannel:
         return ReleaseChannel(text)
     except ValueError:
         known = " or ".join(ReleaseChannel)
-        raise ValidationError.at("channel", f"A channel is {known}.") from None
+        raise ValidationError.at("channel", f"Must be {known}.") from None
 
 
 async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> WhatsNew:

@@ -281,7 +281,7 @@ async def update_workspace(work: UnitOfWork, actor: Actor, body: UpdateWorkspace
                 .values(**values, updated_at=work.now)
             )
     except IntegrityError as error:
-        raise ConflictError(f"The slug {body.slug} is taken; choose another.") from error
+        raise ConflictError(f"The slug {body.slug} is taken. Choose another.") from error
     return await get_workspace(work, actor.principal, actor.workspace_id, actor.role)
 
 
@@ -414,7 +414,7 @@ async def _insert(
         if row is not None:
             await add_member(work, row_id, user_id, Role.OWNER)
             return row
-    raise ConflictError(f"The slug {slug} is taken; choose another, or leave it out.")
+    raise ConflictError(f"The slug {slug} is taken. Choose another, or leave it empty.")
 
 
 def _slugs(name: str, row_id: Id) -> list[str]:

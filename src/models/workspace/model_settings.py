@@ -187,7 +187,7 @@ def _sealed_key(
         return None
     assert before is not None
     if _origin(before.base_url) != _origin(body.base_url):
-        message = "Another endpoint needs its key, or null for none."
+        message = "Enter the key of the new endpoint, or null for none."
         raise ValidationError.at("apiKey", message)
     return sealed_key
 

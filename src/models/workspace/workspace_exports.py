@@ -120,7 +120,7 @@ async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
         running = await open_job(work, whose, _FAMILY)
         if running is not None:
             return running.id
-    raise ConflictError("Exports of the workspace begin and end at this moment. Try again.")
+    raise ConflictError("Another export of the workspace is starting or ending. Try again.")
 
 
 async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
@@ -137,7 +137,7 @@ async def exported_workspace(work: UnitOfWork, job: JobRow) -> WorkspaceBody:
     """
     actor = await job_actor(work, job)
     if Scope.WORKSPACE_UPDATE not in actor.scopes:
-        raise DeniedError("Whoever asked for this may not export the workspace any more.")
+        raise DeniedError("The requester is no longer allowed to export the workspace.")
     entry = await get_workspace(work, actor.principal, job.workspace_id, actor.role)
     return entry.workspace
 

@@ -263,7 +263,7 @@ async def test_events_that_are_not_counted_say_why(admin: Client, client: Client
     assert reasons(await happened(client, phones, "exposure")) == ["not_in_audience"]
     unknown = await happened(client, {"flagKey": "no-such-flag"}, "exposure")
     assert reasons(unknown) == ["not_running"]
-    assert unknown["results"][0]["message"].startswith("No experiment of this name runs now")
+    assert unknown["results"][0]["message"].startswith("No running experiment has this name")
 
 
 async def test_a_winner_is_for_everybody(admin: Client, client: Client) -> None:

@@ -56,17 +56,17 @@ def _counted(count: int) -> Entries:
 HOSTILE: dict[str, tuple[Entries, str]] = {
     "path traversal": (_with("../../escaped"), "escaped"),
     "absolute name": (_with("/escaped"), "escaped"),
-    "duplicate name": ([*_whole(ONE), (ITEMS, b"0")], "two files with the name"),
-    "bomb": ([*_whole(ONE), ("escaped", b"0" * 80_000_000)], "unpacks to far more"),
-    "wrong checksum": (_listed(sha256="0" * 64), "is not what manifest.json says"),
-    "lying size": (_listed(bytes=1), "is not what manifest.json says"),
-    "lying rows": (_listed(rows=2), "has 1 rows and not 2"),
-    "lying counts": (_counted(2), "The manifest says 2 of item, and there are 1."),
+    "duplicate name": ([*_whole(ONE), (ITEMS, b"0")], "two files named"),
+    "bomb": ([*_whole(ONE), ("escaped", b"0" * 80_000_000)], "unpacked bundle is too large"),
+    "wrong checksum": (_listed(sha256="0" * 64), "does not match manifest.json"),
+    "lying size": (_listed(bytes=1), "does not match manifest.json"),
+    "lying rows": (_listed(rows=2), "has 1 rows, but manifest.json says 2"),
+    "lying counts": (_counted(2), "The manifest lists 2 item, but the bundle has 1."),
     "broken reference": (_whole(folder("Lost", str(uuid4()))[1]), "is not in the bundle"),
     "unknown kind": (_whole(line("spaceship", id=str(uuid4()))), "spaceship"),
     "foreign workspace": (
         _whole(ONE, ELSEWHERE),
-        "is of a workspace that manifest.json does not list",
+        "belongs to a workspace that manifest.json does not list",
     ),
 }
 MERELY_TOLD = ("broken reference", "unknown kind")

@@ -33,7 +33,7 @@ async def test_no_more_than_the_bound_is_open_however_many_ask_at_once(
     refused = next(answer for answer in answers if answer.status_code == 429)
     assert refused.headers["Retry-After"] == "10"
     assert refused.json()["_tag"] == "ApiRateLimited"
-    assert "3 of this kind (export) are open" in refused.json()["message"]
+    assert "3 open executions (export)" in refused.json()["message"]
     async with space.database.reading() as work:
         of_space = select(func.count()).where(job.c.workspace_id == space.id)
         assert await work.scalar(of_space) == 3
@@ -151,7 +151,7 @@ async def test_what_one_workspace_has_open_is_refused_to_it_alone(
     refused = answers[-1]
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "10")
     assert refused.json()["_tag"] == "ApiRateLimited"
-    assert f"2 of this kind ({family.replace('-', ' ')}) are open" in refused.json()["message"]
+    assert f"2 open executions ({family.replace('-', ' ')})" in refused.json()["message"]
     async with space.database.reading() as work:
         accepted = select(func.count()).where(table.c.workspace_id == space.id)
         assert await work.scalar(accepted) == 2

@@ -426,7 +426,7 @@ async def test_what_has_nothing_to_download_says_so(
     link, token = await share(client, space, await make_item(space), allowDownload=True)
     refused = await anybody.get(public(link, "/download"), headers=by(token))
     assert (refused.status_code, refused.json()["error"]) == (422, "unsupported")
-    assert "nothing to download" in refused.json()["message"]
+    assert "no file to download" in refused.json()["message"]
     wrong = await anybody.get(public(link, "/download"), headers=by(f"{token}x"))
     assert wrong.status_code == 404
     assert await uses(space, link) == 0

@@ -67,7 +67,7 @@ async def test_what_was_finished_before_a_cancel_is_released(admin: Administrato
     assert [one["lifecycleState"] for one in run["workspaces"]] == ["live", "removed"]
     assert await owners(admin, quick) == [admin.space.user_id]
     again = await admin.decide(run["id"], "release", 409)
-    assert "no workspace of it is finished and hidden" in again["message"]
+    assert "no finished hidden workspaces" in again["message"]
 
     await admin.decide(run["id"], "rollback", reason="Not yet.")
     assert (await admin.settled(run["id"]))["status"] == "rolled_back"

@@ -119,7 +119,7 @@ async def test_a_workspace_whose_import_failed_is_tried_again(
     await _delete(target, func.now())
     await send(visitor, f"{path}/start", path)
     page = await reached(visitor, path, "failed")
-    assert "does not exist any more" in entry(page, "Moved")
+    assert "no longer exists" in entry(page, "Moved")
     await _delete(target, None)
     await send(visitor, f"{own(page, 'Moved')}/retry", path)
     await reached(visitor, path, "completed")

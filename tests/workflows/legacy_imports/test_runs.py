@@ -109,7 +109,7 @@ async def test_what_is_blocked_is_not_approved_until_it_is_left_out(admin: Admin
     run = await admin.reviewed(whole({"Good": folders(2), "Bad": bad}))
     stages = {one["sourceName"]: one["stage"] for one in run["workspaces"]}
     assert stages == {"Good": "ready", "Bad": "blocked"}
-    assert [one for one in run["errors"] if one.startswith("Bad: item: an id is there twice.")]
+    assert [one for one in run["errors"] if one.startswith("Bad: item: duplicate id.")]
     refused = await admin.decide(run["id"], "approve", 409)
     assert "Bad is blocked" in refused["message"]
     run = await admin.change(run, 1, selected=False)
@@ -215,7 +215,7 @@ async def test_a_bundle_that_changed_after_its_approval_is_not_imported(
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (b"no archive", "neither a zip nor a tar.zst"),
+        (b"no archive", "must be a zip or tar.zst"),
         (bundle({"workspaces/../x": b""}), "name"),
         (bundle({}, files=[{"path": "a.ndjson", "sha256": "0" * 64, "bytes": 1}]), "lacks"),
         (whole({}), "no workspace"),
@@ -241,7 +241,7 @@ async def test_a_bundle_that_lies_about_its_counts_is_blocked(admin: Administrat
     workspaces = [{"id": own, "name": "Old", "counts": {"item": 5}}]
     run = await admin.reviewed(bundle(files, workspaces=workspaces))
     assert run["workspaces"][0]["stage"] == "blocked"
-    assert "The manifest says 5 of item, and there are 1." in run["workspaces"][0]["errors"]
+    assert "The manifest lists 5 item, but the bundle has 1." in run["workspaces"][0]["errors"]
 
 
 async def test_an_object_that_is_not_there_fails_the_run(admin: Administrator) -> None:

@@ -197,7 +197,7 @@ class _Reader(Generic[L]):
         if "field" in raw:
             unknown = raw.keys() - _LEAF_KEYS
             if unknown:
-                raise FilterError((f"{path}.{min(unknown)}", "is not a key of a filter"))
+                raise FilterError((f"{path}.{min(unknown)}", "is not a valid filter key"))
             return self.read_leaf(raw, path)
         if len(raw) != 1 or not raw.keys() <= _CONNECTIVES:
             raise FilterError(
@@ -225,32 +225,32 @@ class OperatorNote(NamedTuple):
 
 
 OPERATOR_NOTES: dict[Op, OperatorNote] = {
-    Op.EQ: OperatorNote("Is the same value. A date compared with a moment covers the day.", "open"),
-    Op.NE: OperatorNote("Is not the same value, or is empty.", "open"),
+    Op.EQ: OperatorNote("Equals the value. A date compared with a time covers the day.", "open"),
+    Op.NE: OperatorNote("Does not equal the value, or is empty.", "open"),
     Op.IN: OperatorNote("Is one of these values.", ["open", "doing"]),
     Op.NOT_IN: OperatorNote("Is none of these values, or is empty.", ["open", "doing"]),
     Op.CONTAINS: OperatorNote(
-        "Text holds this text, whatever the case of letters; a list holds this element.", "blue"
+        "Text contains this text, ignoring case; a list contains this element.", "blue"
     ),
-    Op.NOT_CONTAINS: OperatorNote("Does not hold it, or is empty.", "blue"),
-    Op.STARTS_WITH: OperatorNote("Text begins with this, whatever the case.", "Inv"),
-    Op.ENDS_WITH: OperatorNote("Text ends with this, whatever the case.", ".pdf"),
+    Op.NOT_CONTAINS: OperatorNote("Does not contain it, or is empty.", "blue"),
+    Op.STARTS_WITH: OperatorNote("Text starts with this, ignoring case.", "Inv"),
+    Op.ENDS_WITH: OperatorNote("Text ends with this, ignoring case.", ".pdf"),
     Op.GT: OperatorNote("Is greater, or later.", 100),
-    Op.GTE: OperatorNote("Is greater or the same, or not earlier.", 100),
+    Op.GTE: OperatorNote("Is greater or equal, or not earlier.", 100),
     Op.LT: OperatorNote("Is less, or earlier.", 100),
-    Op.LTE: OperatorNote("Is less or the same, or not later.", 100),
-    Op.BETWEEN: OperatorNote("Lies between two values, both included.", [10, 20]),
-    Op.IS_EMPTY: OperatorNote("Has no value; an empty text, list or object is none.", None),
+    Op.LTE: OperatorNote("Is less or equal, or not later.", 100),
+    Op.BETWEEN: OperatorNote("Is between two values, inclusive.", [10, 20]),
+    Op.IS_EMPTY: OperatorNote("Has no value, or is an empty text, list or object.", None),
     Op.IS_NOT_EMPTY: OperatorNote("Has a value.", None),
-    Op.HAS_ANY: OperatorNote("The list holds one of these elements.", ["red", "blue"]),
-    Op.HAS_ALL: OperatorNote("The list holds every one of these elements.", ["red", "blue"]),
-    Op.HAS_NONE: OperatorNote("The list holds none of these elements.", ["red", "blue"]),
-    Op.BEFORE: OperatorNote("Is earlier; of a date, before the day begins.", "2026-01-31"),
-    Op.AFTER: OperatorNote("Is later; of a date, after the day has ended.", "2026-01-31"),
-    Op.ON: OperatorNote("Is at this moment, or on this day.", "2026-01-31"),
+    Op.HAS_ANY: OperatorNote("The list has at least one of these elements.", ["red", "blue"]),
+    Op.HAS_ALL: OperatorNote("The list has all of these elements.", ["red", "blue"]),
+    Op.HAS_NONE: OperatorNote("The list has none of these elements.", ["red", "blue"]),
+    Op.BEFORE: OperatorNote("Is earlier; for a date, before the day starts.", "2026-01-31"),
+    Op.AFTER: OperatorNote("Is later; for a date, after the day has ended.", "2026-01-31"),
+    Op.ON: OperatorNote("Is at this time, or on this day.", "2026-01-31"),
     Op.WITHIN: OperatorNote(
-        "Lies between now and so many units earlier or later.",
+        "Is within a number of units before or after now.",
         {"unit": "day", "count": 7, "direction": "future"},
     ),
-    Op.RELATIVE: OperatorNote("Lies in a period around now; weeks begin on Monday.", "this_week"),
+    Op.RELATIVE: OperatorNote("Is in a period around now; weeks start on Monday.", "this_week"),
 }

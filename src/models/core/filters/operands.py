@@ -45,7 +45,7 @@ def shift_months(day: date, months: int) -> date:
     """The same day of another month, or that month's last day. Raises `OverflowError`."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not date.min.year <= year <= date.max.year:
-        raise OverflowError("beyond the calendar")
+        raise OverflowError("outside the calendar")
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
@@ -199,7 +199,7 @@ def calendar_condition(
 ) -> Condition:
     """The condition that an operator makes with days or moments, both read in a time zone.
 
-    Raises `InvalidValueError`, and `OverflowError` for what lies beyond the calendar.
+    Raises `InvalidValueError`, and `OverflowError` for what lies outside the calendar.
     """
     if op is Op.IN:
         read = _day_text if form is ValueForm.DAY else _instant
@@ -318,10 +318,10 @@ def read_condition(
     """
     if op is Op.IS_EMPTY:
         if operand not in (None, True):
-            raise InvalidValueError("is not needed for this operator")
+            raise InvalidValueError("must not be set for this operator")
         return Empty()
     if operand is None:
-        raise InvalidValueError("must not be null; empty values are found with is_empty")
+        raise InvalidValueError("must not be null; use is_empty to find empty values")
     if form in LISTS:
         elements = [operand] if op is Op.CONTAINS else list_of(operand)
         return Has(tuple(read_one(value) for value in elements), op is Op.HAS_ALL)
@@ -329,7 +329,7 @@ def read_condition(
         try:
             return calendar_condition(op, form, operand, now, zone)
         except OverflowError as error:
-            raise InvalidValueError("reaches beyond the calendar") from error
+            raise InvalidValueError("is outside the calendar") from error
     return _plain(op, read_one, operand)
 
 

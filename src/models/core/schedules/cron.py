@@ -74,18 +74,18 @@ def cron_problem(text: str) -> str | None:
     lists and steps, or a shorthand such as `@daily`. Time zones have a key of their own.
     """
     if len(text) > 256:
-        return "A cron expression has at most 256 characters."
+        return "A cron expression can have at most 256 characters."
     fields = _fields(text)
     if len(fields) != len(_FIELDS):
         return (
-            "A cron expression has five fields: minute, hour, day of month, month, day of week; "
-            f"this one has {len(fields)}."
+            "A cron expression needs five fields: minute, hour, day of month, month, day of week. "
+            f"This one has {len(fields)}."
         )
     for spec, field in zip(_FIELDS, fields, strict=True):
         for part in field.split(","):
             if _range(spec, part) is None:
                 return (
-                    f'The {spec.name} "{part[:32]}" of the cron expression is not within '
+                    f'The {spec.name} "{part[:32]}" of the cron expression must be within '
                     f"{spec.lowest} to {spec.highest}."
                 )
     return None

@@ -282,7 +282,7 @@ class PassedOver(Shape):
 
 _YEAR = timedelta(days=366)
 
-EITHER_DAY = "The expression names days of the month and of the week: it runs where either matches."
+EITHER_DAY = "The expression has days of the month and of the week. It runs if either matches."
 
 
 def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[str]:
@@ -323,11 +323,11 @@ def _note(cron: Cron, zone: ZoneInfo, change: ClockChange) -> str | None:
         return f"On {change.before:%Y-%m-%d} {clock}. The schedule keeps its interval."
     if not change.is_forward:
         return (
-            f"On {change.before:%Y-%m-%d} {clock}: {touched:%H:%M} comes twice. The schedule runs"
-            " the first time only."
+            f"On {change.before:%Y-%m-%d} {clock}: {touched:%H:%M} occurs twice. The schedule runs"
+            " only the first time."
         )
     if change.skips_day(touched):
-        return f"{touched:%Y-%m-%d} does not exist in {zone.key} and has no runs."
+        return f"{touched:%Y-%m-%d} does not exist in {zone.key}, so there are no runs."
     return (
         f"{touched:%Y-%m-%d %H:%M} does not exist: {clock}. The schedule runs at"
         f" {change.after:%H:%M} instead."

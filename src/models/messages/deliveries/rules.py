@@ -90,5 +90,5 @@ def kept_for(channel: DeliveryChannel) -> float:
 EXPIRED = Answer(
     end=DeliveryStatus.FAILED,
     code="expired",
-    message="Its time was over before its receiver took it.",
+    message="The delivery expired before the receiver accepted it.",
 )

@@ -117,7 +117,7 @@ async def job_actor(work: UnitOfWork, job: JobRow) -> Actor:
     """
     role = await role_of(work, job.workspace_id, job.actor_user_id)
     if role is None:
-        raise DeniedError("Whoever asked for this is no member of the workspace any more.")
+        raise DeniedError("The requester is no longer a member of the workspace.")
     principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
     return Actor(
         principal=principal,

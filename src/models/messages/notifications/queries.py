@@ -59,7 +59,7 @@ class MarkRead(_Named):
     @model_validator(mode="after")
     def _says_which(self) -> Self:
         if not self.ids and not self.all:
-            raise ValueError("Give ids of notifications or all.")
+            raise ValueError("Set notification ids or all.")
         return self
 
 
@@ -76,7 +76,7 @@ class ArchiveNotifications(_Named):
     @model_validator(mode="after")
     def _says_which(self) -> Self:
         if not self.ids and not self.all_read:
-            raise ValueError("Give ids of notifications or allRead.")
+            raise ValueError("Set notification ids or allRead.")
         return self
 
 

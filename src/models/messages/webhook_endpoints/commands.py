@@ -65,7 +65,7 @@ async def create_endpoint(
         _endpoint.workspace_id == actor.workspace_id,
         owner=actor.workspace_id,
         most=MAX_ENDPOINTS,
-        refusal=f"The workspace has {MAX_ENDPOINTS} endpoints; delete some first.",
+        refusal=f"The limit of {MAX_ENDPOINTS} endpoints is reached. Delete some first.",
     ):
         row = await work.first(
             insert(webhook_endpoint)

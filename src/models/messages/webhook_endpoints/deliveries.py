@@ -178,8 +178,8 @@ def _deliveries(event: EventRow, endpoints: Sequence[WebhookEndpoint]) -> list[N
 
 
 _WHY = {
-    DisabledReason.GONE: "It answered 410: it wants nothing more.",
-    DisabledReason.FAILING: "Nothing could be delivered to it for three days.",
+    DisabledReason.GONE: "The endpoint returned 410 (Gone).",
+    DisabledReason.FAILING: "All deliveries failed for three days.",
 }
 
 
@@ -204,7 +204,7 @@ async def endpoint_failed(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -
 async def disable_endpoint(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id, reason: DisabledReason
 ) -> None:
-    """Disable an endpoint and tell owners and administrators, once; what waits for it ends."""
+    """Disable an endpoint and notify owners and administrators, once; pending deliveries end."""
     enabled = _endpoint.id == endpoint_id, _endpoint.enabled
     url = await work.scalar(
         update(webhook_endpoint)
@@ -217,7 +217,7 @@ async def disable_endpoint(
     await give_up_waiting(work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_id, DISABLED)
     notice = Notice(
         kind=NotificationKind.SYSTEM,
-        title="A webhook endpoint was disabled",
+        title="Webhook endpoint disabled",
         body=_WHY[reason],
         data={"webhookEndpointId": str(endpoint_id), "reason": reason.value},
         key=f"webhook-endpoint|{endpoint_id}|{work.now.isoformat()}",

@@ -213,7 +213,7 @@ async def record_events(
     caller = caller_of(principal, roles, body)
     for place, event in enumerate(body.events):
         if (event.experiment_id is None) == (event.flag_key is None):
-            raise ValidationError.at(f"events.{place}", "Give either experimentId or flagKey.")
+            raise ValidationError.at(f"events.{place}", "Set either experimentId or flagKey.")
     ids = sorted({event.experiment_id for event in body.events if event.experiment_id is not None})
     await _check_known(work, ids)
     flags = [event.flag_key for event in body.events if event.flag_key is not None]

@@ -84,8 +84,8 @@ _CLEARABLE = frozenset(
     }
 )
 _UNIQUE = {
-    "uq_experiment_flag_key": ("flagKey", "Another experiment has this flag key."),
-    "uq_experiment_target": ("targetKey", "Another experiment has this target."),
+    "uq_experiment_flag_key": ("flagKey", "Another experiment uses this flag key."),
+    "uq_experiment_target": ("targetKey", "Another experiment uses this target."),
 }
 _FIGURES = ("exposures", "conversion_rate", "error_rate")
 
@@ -95,11 +95,11 @@ async def create_experiment(
 ) -> ExperimentBody:
     """A draft, or a scheduled experiment.
 
-    Raises ValidationError for variants that are no set, a key that is in use, an unknown audience
+    Raises ValidationError for inconsistent variants, a key that is in use, an unknown audience
     or target, and ConflictError when there are too many experiments.
     """
     if body.status not in FIRST_STATES:
-        raise ValidationError.at("status", "A new experiment is a draft or scheduled.")
+        raise ValidationError.at("status", "A new experiment must be draft or scheduled.")
     given = body.model_dump(exclude={"variants"})
     values = {
         **given,
@@ -117,7 +117,7 @@ async def create_experiment(
         experiment.c.target_type != TargetType.AUTOMATION_VERSION,
         owner="platform",
         most=MAX_EXPERIMENTS,
-        refusal=f"There are {MAX_EXPERIMENTS} experiments; archive some first.",
+        refusal=f"The limit of {MAX_EXPERIMENTS} experiments is reached. Archive some first.",
     )
     # The experiments that releases of versions make do not count.
     async with nullcontext() if body.target_type is TargetType.AUTOMATION_VERSION else capacity:
@@ -166,7 +166,7 @@ def _check_locks(now: ExperimentStatus, changes: Mapping[str, Any]) -> None:
     locked = sorted(fixed & changes.keys())
     if locked:
         names = ", ".join(locked).replace("_", " ")
-        raise ConflictError(f"While an experiment is {now}, this cannot change: {names}.")
+        raise ConflictError(f"You can't change these while the experiment is {now}: {names}.")
 
 
 def _move(
@@ -175,7 +175,7 @@ def _move(
     """Follow the table of states, in `after`. Raises ConflictError and ValidationError."""
     if target is not now and target not in TRANSITIONS[now]:
         following = ", ".join(sorted(TRANSITIONS[now])) or "nothing"
-        raise ConflictError(f"The experiment is {now}; what may follow is: {following}.")
+        raise ConflictError(f"The experiment is {now}. It can only change to: {following}.")
     if target is ExperimentStatus.RUNNING and now is not target:
         started = after["started_at"]
         after["started_at"] = work.now if started is None or started > work.now else started
@@ -183,7 +183,7 @@ def _move(
         if after["winner"] is None and after["ends_at"] is None:
             raise ValidationError.at(
                 "winner",
-                "To complete an experiment, name its `winner`, or its end in `endsAt`.",
+                "To complete an experiment, set `winner` or `endsAt`.",
             )
         if after["ends_at"] is None or after["ends_at"] > work.now:
             after["ends_at"] = work.now
@@ -201,7 +201,7 @@ def _read_variants(
             figure = getattr(variant, name)
             if figure is not None and figure != known.get(name, 0):
                 raise ValidationError.at(
-                    f"variants.{place}", "The figures of a variant are counted, not set."
+                    f"variants.{place}", "The statistics of a variant are read-only."
                 )
     variants = as_variants(inputs, ids)
     check_variants(variants)
@@ -213,15 +213,15 @@ def _read_variants(
 async def _check(work: UnitOfWork, values: Mapping[str, Any]) -> None:
     """Check what holds for an experiment whatever its state. Raises ValidationError."""
     if values["flag_key"] is None and values["target_key"] is None:
-        raise ValidationError.at("flagKey", "An experiment needs a flagKey or a targetKey.")
+        raise ValidationError.at("flagKey", "Set flagKey or targetKey.")
     starts, ends = values["started_at"], values["ends_at"]
     if starts is not None and ends is not None and ends <= starts:
-        raise ValidationError.at("endsAt", "The end must lie behind the start.")
+        raise ValidationError.at("endsAt", "Must be after startedAt.")
     variants = [Variant(one["id"], one["label"], one["split"]) for one in values["variants"]]
     if values["winner"] is not None and values["winner"] not in {one.id for one in variants}:
-        raise ValidationError.at("winner", "The winner is one of the variants.")
+        raise ValidationError.at("winner", "Must be the id of a variant.")
     if not await is_segment(work, values["audience"]):
-        raise ValidationError.at("audience", "There is no segment of this key.")
+        raise ValidationError.at("audience", "Segment not found.")
     handler = handler_of(TargetType(values["target_type"]))
     if handler is not None:
         await handler.check(work, values["target_key"], variants)

@@ -62,18 +62,18 @@ class IgnoredBecause(StrEnum):
 
 WHY_IGNORED: Mapping[IgnoredBecause, str] = {
     IgnoredBecause.NOT_RUNNING: (
-        "No experiment of this name runs now: it is unknown, a draft, paused or over, or its target"
-        " is an automation, which counts its runs itself."
+        "No running experiment has this name: it is unknown, a draft, paused or completed, or its"
+        " target is an automation, which counts its own runs."
     ),
     IgnoredBecause.NO_UNIT: (
-        "The experiment assigns variants to a unit that is not named: give workspaceId or deviceId."
+        "The experiment needs a unit to assign a variant: set workspaceId or deviceId."
     ),
     IgnoredBecause.NOT_IN_AUDIENCE: "The caller is not in the audience of the experiment.",
-    IgnoredBecause.NOT_ALLOCATED: "The unit is outside of the allocation of the experiment.",
+    IgnoredBecause.NOT_ALLOCATED: "The unit is outside the allocation of the experiment.",
     IgnoredBecause.UNKNOWN_EVENT: (
-        "The event is neither exposure, conversion or error nor a metric of the experiment."
+        "The event must be exposure, conversion, error or a metric of the experiment."
     ),
-    IgnoredBecause.NOT_EXPOSED: "The unit has not met its variant: record its exposure first.",
+    IgnoredBecause.NOT_EXPOSED: "The unit has no exposure yet. Record its exposure first.",
 }
 
 _S = ExperimentStatus
@@ -118,12 +118,12 @@ def check_variants(variants: Sequence[Variant]) -> None:
     """
     problems = []
     if not MIN_VARIANTS <= len(variants) <= MAX_VARIANTS:
-        problems.append(f"An experiment has {MIN_VARIANTS} to {MAX_VARIANTS} variants.")
+        problems.append(f"Must have {MIN_VARIANTS} to {MAX_VARIANTS} variants.")
     if len({variant.id for variant in variants}) < len(variants):
-        problems.append("Every variant needs an id of its own.")
+        problems.append("Variant ids must be unique.")
     total = math.fsum(variant.split for variant in variants)
     if abs(total - WHOLE) > _TOLERANCE:
-        problems.append(f"The splits of the variants add up to {total:g}, not to 100.")
+        problems.append(f"The splits must add up to 100, not {total:g}.")
     if problems:
         details = [Detail("variants", problem) for problem in problems]
         raise ValidationError(f"variants: {' '.join(problems)}", details)

@@ -135,7 +135,7 @@ class VariantInput(Input):
 
 
 _VARIANTS: list[JsonObject] = [
-    {"id": "control", "label": "As it is", "split": 50},
+    {"id": "control", "label": "Current form", "split": 50},
     {"id": "short", "label": "Short form", "split": 50},
 ]
 Variants = Annotated[list[VariantInput], Field(max_length=10 * MAX_VARIANTS)]
@@ -151,7 +151,7 @@ class CreateExperiment(Input):
     model_config = example(
         {
             "name": "Short sign-up",
-            "hypothesis": "Fewer questions let more people finish.",
+            "hypothesis": "Fewer questions increase completion.",
             "targetType": "flag",
             "flagKey": "short_sign_up",
             "audience": "all",

@@ -73,11 +73,11 @@ async def plan_chunk(
             recorded = await plan_ids(work, target, kind.source_kind, planned)
             twice = len(ids) - len(set(ids)) + len(planned) - recorded
             if twice:
-                findings.refuse("duplicate_id", f"{kind.name}: an id is there twice.", twice)
+                findings.refuse("duplicate_id", f"{kind.name}: duplicate id.", twice)
             if unknown := len(set(ids) - planned.keys()):
                 findings.warn(
                     "unknown_person",
-                    f"{kind.name}: nobody there is known by that address.",
+                    f"{kind.name}: no member has that address.",
                     unknown,
                 )
     return findings

@@ -46,7 +46,7 @@ class Allowance:
         """Raises `BundleError` when an archive unpacks to far more than it is."""
         self._left -= size
         if self._left < 0:
-            raise BundleError(Fault.BOMB, "The bundle unpacks to far more than a bundle can be.")
+            raise BundleError(Fault.BOMB, "The unpacked bundle is too large.")
 
 
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -65,7 +65,7 @@ def archive_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
         return tar_entries(file, size)
     if begin[:2] == _ZIP:
         return zip_entries(file, size)
-    raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is neither a zip nor a tar.zst archive.")
+    raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle must be a zip or tar.zst archive.")
 
 
 _END = b"PK\x05\x06"
@@ -106,7 +106,7 @@ def _check_entry(info: zipfile.ZipInfo, known: set[str]) -> None:
         raise BundleError(Fault.ENCRYPTED, f"{info.filename} in the bundle is encrypted.")
     if info.compress_type not in _METHODS:
         raise BundleError(
-            Fault.NOT_AN_ARCHIVE, f"{info.filename} in the bundle is packed in an unknown way."
+            Fault.NOT_AN_ARCHIVE, f"{info.filename} in the bundle uses an unknown compression."
         )
 
 
@@ -123,7 +123,7 @@ def _check_directory(file: IO[bytes], size: int) -> None:
     tail = file.read(_END_SIZE + _LONGEST_COMMENT)
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_SIZE:
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no whole zip archive.")
+        raise BundleError(Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
     (length,) = struct.unpack_from("<L", tail, place + 12)
     # Where there is a locator, the reader believes what it leads to, whatever the end says.
     if length == _IN_64 or _has_locator(file, start + place):
@@ -148,7 +148,7 @@ def _length_64(file: IO[bytes], end: int) -> int:
         if record[:4] == _END_64 and len(record) == 56:
             (length,) = struct.unpack_from("<Q", record, 40)
             return int(length)
-    raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no whole zip archive.")
+    raise BundleError(Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
 
 
 @contextmanager
@@ -230,7 +230,7 @@ class _Reader:
         found = _name(block) if name is None else name
         if kind == _DIRECTORY:
             if size:
-                raise BundleError(Fault.NOT_A_FILE, "The bundle has a directory with bytes.")
+                raise BundleError(Fault.NOT_A_FILE, "The bundle has a directory with content.")
             return found.removesuffix("/"), 0, False
         return found, size, True
 
@@ -254,11 +254,11 @@ class _Reader:
         """Read what stands behind the end, which may only be zeros."""
         while piece := self._read(PIECE):
             if piece.strip(b"\0"):
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle goes on behind its end.")
+                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle has data after its end.")
 
     def _small(self, size: int) -> bytes:
         if size > _LONGEST_HEADER:
-            raise BundleError(Fault.UNSAFE_NAME, "The bundle has a name that is far too long.")
+            raise BundleError(Fault.UNSAFE_NAME, "The bundle has a file name that is too long.")
         return self._exactly(size + -size % BLOCK)[:size]
 
     def _exactly(self, size: int) -> bytes:
@@ -266,7 +266,7 @@ class _Reader:
         while len(content) < size:
             piece = self._read(size - len(content))
             if not piece:
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no whole tar archive.")
+                raise BundleError(Fault.NOT_AN_ARCHIVE, "The tar archive is incomplete or damaged.")
             content += piece
         return content
 
@@ -282,7 +282,7 @@ class _Reader:
 def _check_sum(block: bytes) -> None:
     """The sum of a header's bytes, its own eight counted as spaces (POSIX, ustar)."""
     if sum(block) - sum(block[148:156]) + 8 * 0x20 != _number(block[148:156]):
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no tar archive.")
+        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
 
 
 def _number(field: bytes) -> int:
@@ -290,7 +290,7 @@ def _number(field: bytes) -> int:
     if not digits.isdigit() or digits.strip(b"01234567"):
         if digits == b"":
             return 0
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no tar archive.")
+        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
     return int(digits, 8)
 
 
@@ -304,7 +304,7 @@ def _text(name: bytes) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError:
-        raise BundleError(Fault.UNSAFE_NAME, "The bundle has a name that is no text.") from None
+        raise BundleError(Fault.UNSAFE_NAME, "The bundle has an invalid file name.") from None
 
 
 def _extended(header: bytes, name: str | None, length: int | None) -> tuple[str | None, int | None]:
@@ -312,14 +312,14 @@ def _extended(header: bytes, name: str | None, length: int | None) -> tuple[str 
     while header:
         count, _, _ = header.partition(b" ")
         if not count.isdigit() or not 5 <= int(count) <= len(header):
-            raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no tar archive.")
+            raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
         line, header = header[len(count) + 1 : int(count) - 1], header[int(count) :]
         key, _, value = line.partition(b"=")
         if key == b"path":
             name = _text(value)
         elif key == b"size":
             if not value.isdigit() or len(value) > 15:
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no tar archive.")
+                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
             length = int(value)
         elif key.startswith((b"GNU.sparse", b"linkpath")):
             raise BundleError(Fault.NOT_A_FILE, "The bundle has a link or a sparse file.")

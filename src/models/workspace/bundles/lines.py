@@ -42,7 +42,7 @@ def read_rows(
     rows: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
     for name, value in _objects(lines, findings):
         if name not in KIND_OF:
-            findings.warn("unknown_kind", f"Rows of the kind {name[:50]} are left out.")
+            findings.warn("unknown_kind", f"Rows of the unknown kind {name[:50]} are skipped.")
         elif name in rows:
             problem = None if checked else _problem(name, value)
             if problem is None:
@@ -58,12 +58,12 @@ def _objects(lines: Sequence[bytes], findings: Findings) -> Iterator[tuple[str, 
         try:
             value = from_json(line, allow_inf_nan=False)
         except ValueError:
-            findings.refuse("not_json", "A line is no JSON object.")
+            findings.refuse("not_json", "A line is not a JSON object.")
             continue
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            findings.refuse("not_json", "A line is no JSON object with a type.")
+            findings.refuse("not_json", "A line is not a JSON object with a type.")
         elif _NUL in line:
-            findings.refuse("not_text", "A line has a character that is not text (NUL).")
+            findings.refuse("not_text", "A line has an invalid character (NUL).")
         else:
             yield value.pop("type"), value
 
@@ -74,12 +74,12 @@ def _problem(kind: str, value: dict[str, Any]) -> str | None:
     if validator.is_valid(value):
         check = KIND_OF[kind].check
         return None if check is None else check(value)
-    # Told by the place alone: what stands there is the user's.
+    # Only the place is named: its content belongs to the user.
     error = next(validator.iter_errors(value))
     path = ".".join(str(part) for part in error.instance_path)
     lacking = getattr(error.kind, "property", None)
     what = error.kind.name if lacking is None else f"{error.kind.name}: {lacking}"
-    return f"{path or 'a row'} does not follow the schema ({what})."
+    return f"{path or 'a row'} does not match the schema ({what})."
 
 
 @cache

@@ -80,7 +80,7 @@ def in_order(
                 above not in inside and (there is None or above in there)
             )
             if not known:
-                findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
+                findings.warn("parent_order", f"{kind.name}: a parent comes after its child.")
                 row[kind.parent] = None
         earlier_places.add(_place(kind, row, "id"))
     return rows
@@ -138,7 +138,7 @@ class _Resolver:
         if self._own is not None:
             own = self._own.get(source[kind.identity].lower())
             if own is None:
-                self._findings.warn("not_planned", f"{kind.name}: a row came in later.")
+                self._findings.warn("not_planned", f"{kind.name}: a row was added after planning.")
                 return None
             row[kind.identity] = own
         for name, named in kind.references.items():
@@ -160,7 +160,7 @@ class _Resolver:
             return found
         kind = self._kind
         replaced = named == USER and name not in kind.required and not kind.table.c[name].nullable
-        what = "is who imports" if replaced else "is not in the bundle"
+        what = "was replaced by the importing user" if replaced else "is not in the bundle"
         self._findings.warn("missing_reference", f"{kind.name}: {name} {what}.")
         return str(self._target.user_id) if replaced else None
 

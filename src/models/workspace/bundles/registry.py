@@ -78,7 +78,7 @@ def steps() -> Iterator[Step]:
 _CREDENTIALS = "credentials leave no workspace"
 _HISTORY = "what happened stays where it happened"
 _TRANSIENT = "is under way, and ends where it began"
-_DERIVED = "is made anew of what a bundle has"
+_DERIVED = "is rebuilt from what a bundle has"
 
 LEFT_OUT: Mapping[str, str] = {
     "api_key": _CREDENTIALS,
@@ -143,12 +143,12 @@ LEFT_OUT: Mapping[str, str] = {
     "suspended_execution": _TRANSIENT,
     "trigger_event": _TRANSIENT,
     "webhook_receipt": _TRANSIENT,
-    "automation_graph": "stands in the versions that have it",
+    "automation_graph": "is part of the versions that use it",
     "automation_subscription": _DERIVED,
     "record_count": _DERIVED,
     "record_index": _DERIVED,
     "source_columns": "a refresh reads the columns anew",
     "source_row": "a refresh finds records again by their key fields",
-    "import_id_map": "is about an import, not about what came in",
+    "import_id_map": "is about an import, not about the imported rows",
 }
 """Table → why its rows stay behind."""

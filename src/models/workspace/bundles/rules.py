@@ -119,9 +119,9 @@ def check_name(name: str, names: set[str]) -> None:
     meant it to be.
     """
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name.split("/"):
-        raise BundleError(Fault.UNSAFE_NAME, f"The bundle has a file with the name {name[:100]!r}.")
+        raise BundleError(Fault.UNSAFE_NAME, f"Invalid file name in the bundle: {name[:100]!r}.")
     if name in names:
-        raise BundleError(Fault.DUPLICATE_NAME, f"The bundle has two files with the name {name}.")
+        raise BundleError(Fault.DUPLICATE_NAME, f"The bundle has two files named {name}.")
     names.add(name)
 
 

@@ -125,7 +125,7 @@ async def store_blobs(
                 sha256 = row["sha256"].removeprefix("\\x")
                 part = contents.parts.get(f"{home(source_id)}blobs/{sha256}")
                 if part is None or part.bytes != row["byte_size"]:
-                    raise BundleError(Fault.MISSING_FILE, f"The bundle lacks the bytes {sha256}.")
+                    raise BundleError(Fault.MISSING_FILE, f"The bundle lacks the content {sha256}.")
                 file_id = imported_id(target.entry_id, Id(row["id"]))
                 made = imported_object_key(target.workspace_id, file_id)
                 await store.put(made, store.get(f"{part.key}/0"))
@@ -146,13 +146,13 @@ def _contents_key(run_id: Id) -> str:
 def _manifest(text: bytes) -> Manifest:
     # Counted before it is read: empty lists take a hundred times their bytes in memory.
     if text.count(b"[") + text.count(b"{") > 2 * MAX_FILES or text.count(b",") > 16 * MAX_FILES:
-        raise BundleError(Fault.TOO_LARGE, f"{MANIFEST} says more than a bundle can have.")
+        raise BundleError(Fault.TOO_LARGE, f"{MANIFEST} is too large.")
     try:
         return Manifest.model_validate_json(text)
     except ShapeError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(one) for one in first["loc"])
-        message = f"{MANIFEST}: {place or 'it'}: {sentence(first).rstrip('.')}."
+        message = f"{MANIFEST}: {place or 'content'}: {sentence(first).rstrip('.')}."
         raise BundleError(Fault.MANIFEST, message) from None
 
 
@@ -166,7 +166,7 @@ def _whole(entry: Entry) -> bytes:
 
 
 def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
-    """Raises `BundleError` for a file that is missing, is no more or is not what is said of it."""
+    """Raises `BundleError` for a file that is missing, unlisted or does not match the manifest."""
     listed = {one.path: one for one in manifest.files}
     if len(listed) < len(manifest.files):
         raise BundleError(Fault.DUPLICATE_NAME, f"{MANIFEST} lists a file twice.")
@@ -176,19 +176,19 @@ def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
     for path, entry in listed.items():
         if path.startswith("workspaces/") and not path.startswith(homes):
             raise BundleError(
-                Fault.UNLISTED_FILE, f"{path} is of a workspace that {MANIFEST} does not list."
+                Fault.UNLISTED_FILE, f"{path} belongs to a workspace that {MANIFEST} does not list."
             )
         part = parts.get(path)
         if part is None:
             raise BundleError(Fault.MISSING_FILE, f"The bundle lacks {path}.")
         if (part.sha256, part.bytes) != (entry.sha256, entry.bytes):
-            raise BundleError(Fault.CHECKSUM, f"{path} is not what {MANIFEST} says.")
+            raise BundleError(Fault.CHECKSUM, f"{path} does not match {MANIFEST}.")
         if part.rows != entry.rows:
             raise BundleError(
-                Fault.COUNTS, f"{path} has {part.rows} rows and not {entry.rows} as it says."
+                Fault.COUNTS, f"{path} has {part.rows} rows, but {MANIFEST} says {entry.rows}."
             )
         if is_blob(path) and not path.endswith(part.sha256):
-            raise BundleError(Fault.CHECKSUM, f"{path} is not named by its content.")
+            raise BundleError(Fault.CHECKSUM, f"The name of {path} does not match its content.")
 
 
 async def _store(store: ObjectStore, entry: Entry, key: str) -> Part:

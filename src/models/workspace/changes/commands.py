@@ -52,17 +52,17 @@ from runtime.temporal.families import Family
 
 
 class ClosedChangesError(ConflictError):
-    """A change set that was applied, was rejected or has expired stays as it is."""
+    """A change set that was applied, was rejected or has expired cannot be changed."""
 
     def __init__(self, status: ChangeStatus) -> None:
-        super().__init__(f"The changes are {status.replace('_', ' ')} and stay as they are.")
+        super().__init__(f"The changes are {status.replace('_', ' ')} and can't be changed.")
 
 
 class BeingAppliedError(InProgressError):
     """Another request is applying the change set."""
 
     def __init__(self) -> None:
-        super().__init__("The changes are being applied. Read them again to see how far it came.")
+        super().__init__("The changes are being applied. Fetch them again for progress.")
 
 
 LIFETIME = timedelta(days=7)
@@ -228,7 +228,7 @@ def _check_indexes(row: ChangeSet, body: ApplyChanges) -> None:
     for place, index in enumerate(body.approved_indexes or ()):
         if index >= len(row.operations):
             raise ValidationError.at(
-                f"approvedIndexes.{place}", f"There are {len(row.operations)} operations."
+                f"approvedIndexes.{place}", f"Must be less than {len(row.operations)}."
             )
 
 

@@ -24,34 +24,34 @@ _LEADS: JsonObject = {"label": "Leads", "fields": [{"label": "Company", "kind": 
 
 NOTES: Mapping[OperationKind, OperationNote] = {
     OperationKind.CREATE_ITEM: OperationNote(
-        "Make a folder, page, dashboard, form or anything else of the tree.",
+        "Create a folder, page, dashboard, form or another item.",
         "CreateItem",
         {"kind": "page", "title": "Start here", "content": _BLOCKS},
     ),
     OperationKind.UPDATE_ITEM: OperationNote(
-        "Rename an item, or change how it looks and who sees it.",
+        "Change the name, look or access of an item.",
         "UpdateItem",
         {**_ITEM, "title": "Sales"},
     ),
     OperationKind.MOVE_ITEM: OperationNote(
-        "Move an item to another place of the tree.", "MoveItem", {**_ITEM, "parentItemId": None}
+        "Move an item in the tree.", "MoveItem", {**_ITEM, "parentItemId": None}
     ),
     OperationKind.DELETE_ITEM: OperationNote(
-        "Put an item with all below it into the trash.", None, _ITEM
+        "Move an item and everything below it to the trash.", None, _ITEM
     ),
     OperationKind.CREATE_DATABASE: OperationNote(
-        "Make a database with fields and views.", "CreateDatabase", _LEADS
+        "Create a database with fields and views.", "CreateDatabase", _LEADS
     ),
     OperationKind.UPDATE_DATABASE: OperationNote(
-        "Change a database, but not its fields.",
+        "Change a database, except its fields.",
         "UpdateDatabase",
-        {**_DATABASE, "description": "Whom we talk to."},
+        {**_DATABASE, "description": "People we talk to."},
     ),
     OperationKind.CREATE_FIELD: OperationNote(
         "Add a field.", "CreateField", {**_DATABASE, "label": "City", "kind": "text"}
     ),
     OperationKind.UPDATE_FIELD: OperationNote(
-        "Change a field, but not its kind.",
+        "Change a field, except its kind.",
         "UpdateField",
         {**_DATABASE, "fieldId": EXAMPLE_ID, "label": "Town"},
     ),
@@ -61,12 +61,12 @@ NOTES: Mapping[OperationKind, OperationNote] = {
     OperationKind.UPDATE_VIEW: OperationNote(
         "Change a view.", "UpdateView", {**_VIEW, "label": "Everybody"}
     ),
-    OperationKind.DELETE_VIEW: OperationNote("Delete a view for good.", None, _VIEW),
+    OperationKind.DELETE_VIEW: OperationNote("Permanently delete a view.", None, _VIEW),
     OperationKind.CREATE_RECORD: OperationNote(
-        "Make a record.", "CreateRecord", {**_DATABASE, "title": "Acme"}
+        "Create a record.", "CreateRecord", {**_DATABASE, "title": "Acme"}
     ),
     OperationKind.CREATE_RECORDS: OperationNote(
-        "Make up to 500 records, all or none; each may have a `ref` of its own.",
+        "Create up to 500 records, all or none. Each can have its own `ref`.",
         "CreateRecord",
         {**_DATABASE, "records": [{"ref": "acme", "title": "Acme"}, {"title": "Other"}]},
     ),
@@ -74,7 +74,7 @@ NOTES: Mapping[OperationKind, OperationNote] = {
         "Change a record.", "UpdateRecord", {"recordId": EXAMPLE_ID, "data": {"city": "Bern"}}
     ),
     OperationKind.DELETE_RECORD: OperationNote(
-        "Put a record into the trash.", None, {"recordId": EXAMPLE_ID}
+        "Move a record to the trash.", None, {"recordId": EXAMPLE_ID}
     ),
     OperationKind.ADD_BLOCKS: OperationNote(
         "Add blocks to a page, canvas or dashboard.",
@@ -87,21 +87,21 @@ NOTES: Mapping[OperationKind, OperationNote] = {
         {"surfaceId": EXAMPLE_ID, **_BLOCKS},
     ),
     OperationKind.CREATE_ACTION: OperationNote(
-        "Make an action.",
+        "Create an action.",
         "CreateAction",
         {
-            "label": "Tell the team",
+            "label": "Notify the team",
             "kind": "send_notification",
             "config": {"role": "editor", "title": "Hello"},
         },
     ),
     OperationKind.CREATE_AUTOMATION: OperationNote(
-        "Make an automation; it is a draft until it is published.",
+        "Create an automation as a draft.",
         "CreateAutomation",
         {"label": "Hello", "graph": {"nodes": [], "edges": []}},
     ),
     OperationKind.UPDATE_AUTOMATION: OperationNote(
-        "Change the draft of an automation, or switch it on.",
+        "Change the draft of an automation, or enable it.",
         "UpdateAutomation",
         {"automationId": EXAMPLE_ID, "enabled": True},
     ),

@@ -83,7 +83,7 @@ def _problems(operation: Operation, at: str, known: set[str]) -> Iterator[Detail
         yield Detail(f"{at}.input", str(problem))
         return
     for name in sorted(refs_in(operation.input) - known):
-        yield Detail(f"{at}.input", f"No operation before this one makes {name}.")
+        yield Detail(f"{at}.input", f"No earlier operation creates {name}.")
     try:
         read_input(operation.kind, with_placeholders(operation.input), f"{at}.input")
     except ValidationError as error:

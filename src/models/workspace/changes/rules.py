@@ -73,7 +73,7 @@ def _resolved(value: JsonValue, names: Names) -> JsonValue:
     if is_reference(value):
         found = names.get(value[_REF])
         if found is None:
-            raise ValidationError(f"Nothing of the name {value[_REF]} was made.")
+            raise ValidationError(f"No earlier operation created {value[_REF]}.")
         return str(found)
     if isinstance(value, dict):
         return {key: _resolved(part, names) for key, part in value.items()}
@@ -368,10 +368,10 @@ def waits_for(
     for use in sorted(uses):
         other = outcomes[use]
         if other.status is ResultStatus.FAILED:
-            error = f"Operation {use}, on which it builds, failed."
+            error = f"Operation {use}, which this one needs, failed."
             return Outcome(ResultStatus.FAILED, error=error)
         if other.held:
-            error = f"Operation {use}, on which it builds, was not applied."
+            error = f"Operation {use}, which this one needs, was not applied."
             return Outcome(ResultStatus.SKIPPED, error=error)
     return None
 

@@ -11,7 +11,7 @@ MAX_OPERATIONS = 200
 MIN_INSTRUCTION, MAX_INSTRUCTION = 3, 4_000
 
 _EXAMPLE: JsonObject = {
-    "title": "A place for leads",
+    "title": "Add leads",
     "operations": [
         {
             "kind": "create_database",

@@ -82,7 +82,7 @@ async def create_run(
 ) -> LegacyImport:
     """Accept a bundle that is in the object store. Raises ValidationError for `mode` apply."""
     if body.mode == Mode.APPLY:
-        raise ValidationError.at("mode", "A run is a dry run until it is approved and started.")
+        raise ValidationError.at("mode", "A run begins as a dry run. Approve and start it.")
     return await _accept(
         work, principal, run_id, body.bundle_object_key, body.bundle_checksum, uploaded=False
     )
@@ -93,7 +93,7 @@ async def create_uploaded_run(
 ) -> LegacyImport:
     """Accept a bundle that was sent with the request. Raises ValidationError for an empty one."""
     if not upload.byte_size:
-        raise ValidationError.at("", "The body is empty; send a bundle, or name one in JSON.")
+        raise ValidationError.at("", "The body is empty. Send a bundle, or reference one in JSON.")
     checksum = upload.sha256.hex()
     return await _accept(work, principal, run_id, upload.object_key, checksum, uploaded=True)
 
@@ -152,14 +152,14 @@ async def approve(
 def _check_selection(selection: Sequence[LegacyImportWorkspace]) -> None:
     """Raises ConflictError for workspaces that cannot be imported as they are."""
     if not selection:
-        raise ConflictError("No workspace of the legacy import run is selected.")
+        raise ConflictError("No workspace is selected.")
     for entry in selection:
         if entry.stage == ImportStage.BLOCKED:
             reason = entry.errors[0] if entry.errors else "see its errors"
             raise ConflictError(f"The workspace {entry.source_name} is blocked: {reason}")
         if entry.stage != ImportStage.READY:
             raise ConflictError(
-                f"The workspace {entry.source_name} has not been checked yet; repeat the dry run."
+                f"The workspace {entry.source_name} is not validated yet. Repeat the dry run."
             )
 
 
@@ -225,7 +225,7 @@ async def update_workspace(
         one.target_workspace_id == target and one.id != entry_id
         for one in await entries_of(work, run_id)
     ):
-        raise ConflictError("Another workspace of the legacy import run goes there already.")
+        raise ConflictError("Another workspace of the run already has this target.")
     await work.execute(
         update(legacy_import_workspace)
         .where(_entry.id == entry_id)
@@ -282,12 +282,12 @@ async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyI
     require_status(run, RETRIED_IN, "retried")
     if entry.stage != ImportStage.FAILED or entry.rollback_state != RollbackState.NONE:
         raise ConflictError(
-            f"The workspace {entry.source_name} is {entry.stage}; only a failed one is retried."
+            f"The workspace {entry.source_name} is {entry.stage}. Only failed ones can be retried."
         )
     if entry.attempt >= MAX_ATTEMPTS:
         raise ConflictError(
-            f"The workspace {entry.source_name} has failed {entry.attempt} times;"
-            " roll it back instead."
+            f"The workspace {entry.source_name} has failed {entry.attempt} times."
+            " Roll it back instead."
         )
     await work.execute(
         update(legacy_import_workspace)
@@ -318,11 +318,11 @@ async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> Legac
     finished = [one for one in await entries_of(work, run_id) if is_finished(one)]
     if not finished:
         raise ConflictError(
-            f"The legacy import run is {run.status}, and no workspace of it is finished and hidden."
+            f"The legacy import run is {run.status}, and has no finished hidden workspaces."
         )
     if is_purged(run, work.now):
         raise ConflictError(
-            f"The legacy import run is {run.status}, and what it kept hidden was removed after"
+            f"The legacy import run is {run.status}, and its hidden workspaces were removed after"
             f" {HIDDEN_WINDOW.days} days. Import the bundle again."
         )
     await release(work, run, finished, keys)
@@ -333,7 +333,7 @@ async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> Legac
 async def roll_back(
     work: UnitOfWork, principal: Principal, run_id: Id, body: RollBackLegacyImport
 ) -> LegacyImport:
-    """Take back what an ended run has imported, for 30 days. Raises ConflictError."""
+    """Roll back the import of an ended run, for 30 days. Raises ConflictError."""
     run = await find_run(work, run_id, lock=True)
     require_status(run, REVERSIBLE, "rolled back")
     entries = await entries_of(work, run_id)
@@ -342,17 +342,17 @@ async def roll_back(
     else:
         selection = chosen_entries(entries, body.workspace_ids)
     if is_expired(run, work.now):
-        raise ConflictError("The legacy import run ended more than 30 days ago; it stays as it is.")
+        raise ConflictError("The run ended more than 30 days ago and can no longer be rolled back.")
     empty = next((entry for entry in selection if not holds_data(entry)), None)
     if not selection or empty is not None:
         what = "run" if empty is None else f"workspace {empty.source_name}"
         raise ConflictError(
-            f"The legacy import run is {run.status}, and the {what} holds nothing to roll back."
+            f"The legacy import run is {run.status}, and the {what} has nothing to roll back."
         )
     if not body.force and all(entry.rollback_state == RollbackState.PARTIAL for entry in selection):
         raise ConflictError(
-            f"The legacy import run is {run.status}; what was changed since is only removed"
-            " with force."
+            f"The legacy import run is {run.status}. Set force to also remove data edited since the"
+            " import."
         )
     await work.execute(
         update(legacy_import_workspace)

@@ -217,7 +217,7 @@ async def release(
             .where(legacy_import_workspace.c.id == entry.id)
             .values(
                 lifecycle_state=LifecycleState.LIVE.value,
-                # What is changed from here on is somebody's.
+                # What is changed from here on belongs to people.
                 imported_at=work.now,
                 updated_at=work.now,
             )
@@ -225,24 +225,24 @@ async def release(
 
 
 _TITLES: Mapping[LegacyImportStatus, str] = {
-    LegacyImportStatus.AWAITING_REVIEW: "A legacy import awaits review",
-    LegacyImportStatus.COMPLETED: "A legacy import is completed",
-    LegacyImportStatus.COMPLETED_WITH_WARNINGS: "A legacy import is completed, with warnings",
-    LegacyImportStatus.FAILED: "A legacy import failed",
-    LegacyImportStatus.CANCELLED: "A legacy import was cancelled",
-    LegacyImportStatus.ROLLED_BACK: "A legacy import was rolled back",
-    LegacyImportStatus.ROLLBACK_FAILED: "The rollback of a legacy import failed",
+    LegacyImportStatus.AWAITING_REVIEW: "Legacy import ready for review",
+    LegacyImportStatus.COMPLETED: "Legacy import completed",
+    LegacyImportStatus.COMPLETED_WITH_WARNINGS: "Legacy import completed with warnings",
+    LegacyImportStatus.FAILED: "Legacy import failed",
+    LegacyImportStatus.CANCELLED: "Legacy import cancelled",
+    LegacyImportStatus.ROLLED_BACK: "Legacy import rolled back",
+    LegacyImportStatus.ROLLBACK_FAILED: "Legacy import rollback failed",
 }
-"""The titles for whoever made a run: that a person has the next move, and each end."""
+"""The titles for the creator of a run: when it needs a decision, and at each end."""
 
 
 async def notify_maker(
     work: UnitOfWork, run: LegacyImportRun, status: LegacyImportStatus, reason: str = ""
 ) -> None:
-    """Notify whoever made a run of the status that it comes to, if it is one they are told of.
+    """Notify the creator of a run of its new status, if it is one of those.
 
-    A run belongs to no workspace: the notification stands where its user has been a member longest.
-    A status that is reached again by another dry run is not told again.
+    A run has no workspace: the notification is in the one where its user was a member longest.
+    A status that is reached again by another dry run is not sent again.
     """
     if status not in _TITLES:
         return
@@ -269,7 +269,7 @@ async def notify_owners(
     status: LegacyImportStatus,
     entries: Sequence[LegacyImportWorkspace],
 ) -> None:
-    """Notify, in each workspace that was released, its owners; not who hears of the run itself."""
+    """Notify, in each workspace that was released, its owners, except the creator of the run."""
     for entry in entries:
         place = entry.target_workspace_id
         if place is None:

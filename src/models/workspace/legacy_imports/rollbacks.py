@@ -252,7 +252,7 @@ async def _names(work: UnitOfWork, locked_entry: Held, left: dict[str, int]) -> 
         )
         ids = ", ".join(str(row.id) for row in rows)
         remarks.append(
-            "Kept, since changed after the import, or together with what was:"
+            "Kept because edited since the import, or linked to edited data:"
             f" {left[kind.name]:,} {kind.name}: {ids}."
         )
     return remarks

@@ -65,11 +65,11 @@ async def conclude_planning(work: UnitOfWork, locked_entry: Held, unread: Sequen
         if findings.rows[kind] != count:
             findings.refuse(
                 "counts",
-                f"The manifest says {count:,} of {kind[:50]}, and there are"
+                f"The manifest lists {count:,} {kind[:50]}, but the bundle has"
                 f" {findings.rows[kind]:,}.",
             )
     for path in unread[:_SHOWN]:
-        findings.warn("unknown_file", f"The file {path} is of no known kind and left out.")
+        findings.warn("unknown_file", f"The file {path} has an unknown kind and is skipped.")
     findings.rows.clear()
     progress = {"stage": ImportStage.DRY_RUN.value, "done": 0, "findings": findings.to_json()}
     await record(work, locked_entry.entry.id, stage=ImportStage.DRY_RUN.value, progress=progress)
@@ -88,11 +88,11 @@ async def conclude_dry_run(work: UnitOfWork, locked_entry: Held) -> None:
     for kind in KINDS:
         rows = locked_entry.entry.source_counts.get(kind.name)
         if rows and kind not in coming:
-            message = f"{kind.name}: those of the workspace that is there stay as they are."
+            message = f"{kind.name}: those of the existing workspace are kept."
             findings.warn("of_members", message, rows)
     target = locked_entry.entry.target_workspace_id
     if target is not None and not await is_open_workspace(work, target):
-        findings.refuse("target", "The workspace that it should go to does not exist any more.")
+        findings.refuse("target", "The target workspace no longer exists.")
     errors = described(findings.errors)
     await record(
         work,
@@ -106,7 +106,7 @@ async def conclude_dry_run(work: UnitOfWork, locked_entry: Held) -> None:
 
 
 async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
-    """Have the workspace that an entry goes to. Raises ConflictError when it is gone."""
+    """Have the workspace that an entry goes to. Raises ConflictError when it was deleted."""
     entry = locked_entry.entry
     workspace_id = target_workspace(entry)
     if entry.creates:
@@ -114,7 +114,7 @@ async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
             work, workspace_id, entry.source_name, locked_entry.run.created_by_user_id
         )
     elif not await is_open_workspace(work, workspace_id):
-        raise ConflictError("The workspace that it should go to does not exist any more.")
+        raise ConflictError("The target workspace no longer exists.")
     await record(
         work,
         entry.id,
@@ -237,7 +237,7 @@ async def verify_counts(work: UnitOfWork, locked_entry: Held, samples: Sequence[
             work,
             entry.id,
             stage=ImportStage.FAILED.value,
-            last_error="What was imported is not what the bundle has; see the verification.",
+            last_error="The imported data does not match the bundle. See the verification.",
             verification=verification,
         )
     else:

@@ -271,7 +271,7 @@ async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:
     """
     link = visitor.link
     if link.kind != ItemKind.FILE:
-        raise UnsupportedError(f"A shared {link.kind} has nothing to download.")
+        raise UnsupportedError(f"A shared {link.kind} has no file to download.")
     if not link.allow_download:
         raise DeniedError("This link does not allow downloads.")
     return _file_content(await file_of(work, link))

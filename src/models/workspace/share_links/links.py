@@ -38,7 +38,7 @@ async def create_share_link(
     check_expiry(body.expires_at, work.now)
     item = await find_item(work, actor.workspace_id, item_id)
     if ItemKind(item.kind) not in SHAREABLE:
-        raise UnsupportedError(f"An item of kind {item.kind} cannot be shared.")
+        raise UnsupportedError(f"Items of the kind {item.kind} can't be shared.")
     token = new_token()
     values = {
         "id": link_id,

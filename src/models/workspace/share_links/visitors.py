@@ -183,7 +183,7 @@ async def admit(
     wrong token, and for an item in the trash; `UnavailableError` for a prefetch.
     """
     if request.prefetch:
-        raise UnavailableError("A share link is opened by its reader, not ahead of time.")
+        raise UnavailableError("Share links can't be prefetched.")
     if link_id is None:
         raise NotFoundError("share link")
     if request.session is not None:

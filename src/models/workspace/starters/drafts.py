@@ -87,7 +87,7 @@ async def plan_run(
     `operations`.
     """
     if (body.instruction is None) == (body.operations is None):
-        raise ValidationError.at("", "Either an instruction or operations must be given.")
+        raise ValidationError.at("", "Set either instruction or operations.")
     if body.operations is not None:
         return await propose(work, actor, keys, run_id, body.operations, title=body.title)
     assert body.instruction is not None
@@ -149,9 +149,7 @@ async def plan_outcome(
         actor.workspace_id,
         Family.CHANGE_PLAN,
         run_id,
-        failed="The run could not be planned.",
-        in_progress="The model is still planning. List the runs to see what came of it."
-        if last
-        else None,
+        failed="The plan could not be created.",
+        in_progress="Still planning. Check the list of runs for the result." if last else None,
     )
     return None if job is None else await get_changes(work, actor, run_id)

@@ -105,8 +105,8 @@ async def seed_outcome(
         actor.workspace_id,
         Family.STARTER_SEED,
         seed_id,
-        failed="The starter could not be built; nothing of it is left.",
-        in_progress="The starter is still being built." if last else None,
+        failed="The starter could not be created. Nothing was changed.",
+        in_progress="The starter is still being created." if last else None,
     )
     return None if job is None else shape.model_validate(job.result)
 

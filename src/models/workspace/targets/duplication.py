@@ -64,7 +64,7 @@ async def duplicate_item(
     rows = await _visible_below(work, actor, item_id)
     check_scopes(actor, {row.kind for row in rows})
     if any(row.kind == ItemKind.DATABASE for row in rows):
-        raise UnsupportedError("There is a database below. Duplicate each database by itself.")
+        raise UnsupportedError("The item contains a database. Duplicate databases separately.")
     title = await _free_title(work, actor, item)
     copies: dict[Id, Id] = {}
     for row in rows:
@@ -94,7 +94,7 @@ async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequenc
     """The item and what the actor sees below it, from the top down."""
     rows = await items_below(work, actor, item_id, MAX_COPIES + 1)
     if len(rows) > MAX_COPIES:
-        raise UnsupportedError(f"At most {MAX_COPIES} items are copied at once; copy its parts.")
+        raise UnsupportedError(f"You can duplicate up to {MAX_COPIES} items at once.")
     return rows
 
 
@@ -141,7 +141,7 @@ async def _copy(request: CopyRequest) -> Id:
         return await COPIERS[ItemKind(request.source.kind)](request)
     except NotFoundError as error:
         raise ConflictError(
-            f"The item {request.source.id} cannot be copied. {error.message}"
+            f"Failed to duplicate the item {request.source.id}. {error.message}"
         ) from error
 
 

@@ -87,7 +87,7 @@ async def create_item(
     if body.kind is ItemKind.FOLDER and body.config is not None:
         unused = "config"
     if getattr(body, unused) is not None:
-        raise ValidationError.at(unused, f"An item of the kind {body.kind.value} has none.")
+        raise ValidationError.at(unused, f"Not supported by the kind {body.kind.value}.")
     item_id, target = await FACTORIES[body.kind](Creation(work, actor, keys, body))
     row = await find_item(work, actor.workspace_id, item_id)
     own = _columns(body.model_dump(mode="json", include=_ITEM_FIELDS, exclude_unset=True))
@@ -193,7 +193,7 @@ class Creation:
         owned = OWNED[self.body.kind]
         for key in owned:
             if key in config:
-                raise ValidationError.at(f"config.{key}", "The item itself says this.")
+                raise ValidationError.at(f"config.{key}", "Set this on the item itself.")
         from_item: JsonObject = {"label": self.body.title}
         if "parentItemId" in owned and self.body.parent_item_id is not None:
             from_item["parentItemId"] = str(self.body.parent_item_id)

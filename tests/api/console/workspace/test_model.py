@@ -71,7 +71,7 @@ async def test_the_key_of_a_model_is_never_shown(
     other = {**FIELDS, "baseUrl": "https://elsewhere.example.test/v1"}
     answer = await posted(owner, page, page, other)
     assert answer.status_code == 400
-    assert "Another endpoint needs its key" in answer.text
+    assert "Enter the key of the new endpoint" in answer.text
     assert await key_of(space) == KEY
     await sent(owner, page, page, **FIELDS, removeKey="on")
     assert await key_of(space) is None

@@ -327,7 +327,7 @@ def test_changes_of_the_clock_are_found() -> None:
             {"cron": "30 2 * * *"},
             [
                 "2026-03-29 02:30 does not exist: the clock of Europe/Berlin goes forward from",
-                "from 03:00 to 02:00: 02:30 comes twice. The schedule runs the first time only.",
+                "from 03:00 to 02:00: 02:30 occurs twice. The schedule runs only the first time.",
             ],
         ),
         ({"cron": "*/15 * * * *"}, ["keeps its interval", "keeps its interval"]),

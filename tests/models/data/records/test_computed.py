@@ -278,7 +278,7 @@ async def test_a_formula_that_grows_without_end_is_not_saved(
     assert answer.status_code == 400, answer.text
     (detail,) = answer.json()["details"]
     assert detail["path"] == "settings.expression"
-    assert "select less" in detail["message"] or "time or memory" in detail["message"]
+    assert "Select less" in detail["message"] or "time or memory" in detail["message"]
 
 
 async def test_a_field_that_is_named_alone_is_told_how_it_is_read(

@@ -178,7 +178,7 @@ async def test_nobody_enters_a_workspace_by_a_bundle(
 ) -> None:
     store = ObjectStore(settings.object_store)
     findings, _ = await _imported(foreign, store, await exported(space, store))
-    assert ("unknown_person", "member: nobody there is known by that address.") in findings.warnings
+    assert ("unknown_person", "member: no member has that address.") in findings.warnings
     async with foreign.database.reading() as work:
         members = await work.rows(members_of(foreign.id))
     assert [one.user_id for one in members] == [foreign.user_id]

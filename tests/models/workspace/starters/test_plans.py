@@ -49,7 +49,7 @@ def depth(made: StarterPlan) -> int:
     ],
 )
 def test_what_plans_nothing_is_refused(nothing: Any) -> None:
-    with pytest.raises(ValidationError, match="nothing to build"):
+    with pytest.raises(ValidationError, match="plan is empty"):
         normalized(nothing)
 
 

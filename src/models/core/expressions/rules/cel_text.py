@@ -198,10 +198,10 @@ def without_coalesce(text: str, qualifiers: Collection[str] = ()) -> str:
     where it would be an error elsewhere. What follows the argument that counts is not evaluated.
     """
     if sum(token.text == COALESCE for token in tokens(text)) > MOST_COALESCE_CALLS:
-        raise ValueError(f"It calls {COALESCE} more than {MOST_COALESCE_CALLS} times.")
+        raise ValueError(f"{COALESCE} is called more than {MOST_COALESCE_CALLS} times.")
     written = _CoalesceText(text, qualifiers).between(0, None)
     if len(written) > LONGEST_WITHOUT_COALESCE:
-        raise ValueError(f"Its calls of {COALESCE} have too many paths, or too long ones.")
+        raise ValueError(f"The calls of {COALESCE} have too many or too long paths.")
     return written
 
 

@@ -29,8 +29,8 @@ _DIVIDES = "The expression divides by zero."
 _ZONED = re.compile(r"get(FullYear|Month|Date|DayOf\w+|Hours|Minutes|Seconds|Milliseconds)")
 _CLAUSE = re.compile(r"%(?:%|(?:\.\d+)?[sdfebxXo])")
 _HINTS = {
-    "duration": 'a duration has hours, minutes and seconds, such as "36h" or "1h30m".',
-    "timestamp": 'a timestamp has a time and an offset, such as "2026-01-31T09:00:00Z".',
+    "duration": 'enter a duration such as "36h" or "1h30m".',
+    "timestamp": 'enter a timestamp with an offset such as "2026-01-31T09:00:00Z".',
 }
 _PROBES = (
     (re.compile("matches"), '"".matches({})'),

@@ -33,7 +33,7 @@ class ExpressionLimitError(ExpressionError):
 
     def __init__(
         self,
-        message: str = "The expression takes more time or memory than one may; let it read less of "
-        "the data, or split it up.",
+        message: str = "The expression exceeds the time or memory limit. Read less data, or split"
+        " it.",
     ) -> None:
         super().__init__(message)

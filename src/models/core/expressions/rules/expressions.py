@@ -148,7 +148,7 @@ class Reads:
                         if within != ["nodes"]:
                             place = shown_name(".".join(within))
                             nearest = nearest_known(key, value)
-                            yield f"There is no {shown_name(key)} in {place}; {nearest}"
+                            yield f"{shown_name(key)} not found in {place}; {nearest}"
                         break
                     within.append(key)
                     value = value[key]

@@ -61,7 +61,7 @@ class _Visits:
         self._visited += 1
         if self._visited > self._budget:
             raise ExpressionLimitError(
-                f"The path comes across more than {self._budget} values; begin it further in."
+                f"The path reads more than {self._budget} values. Start it deeper in the data."
             )
         if self._visited % _TURN == 0:
             check_turn()
@@ -85,7 +85,7 @@ def _selector(tree: jsonpath.JSONPath) -> Callable[[Any], Iterable[Any]]:
         case jsonpath.Slice():
             part = slice(tree.start, tree.end)
             return lambda value: value[part] if isinstance(value, list) else ()
-    raise BindingError("A path holds names, indexes, slices and wildcards.")
+    raise BindingError("A path can only have names, indexes, slices and wildcards.")
 
 
 def _members(value: object, keys: Iterable[str]) -> list[Any]:

@@ -67,7 +67,7 @@ def _scalar(value: object) -> str | int | float:
     if isinstance(value, timedelta):
         return seconds(value)
     raise ExpressionError(
-        f"The data holds a value of the type {type(value).__name__}, which is not JSON."
+        f"The data has a value of the type {type(value).__name__}, which is not valid JSON."
     )
 
 
@@ -95,7 +95,7 @@ class ResultReader:
             return value
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise ExpressionError("The result is not a number that JSON can hold.")
+                raise ExpressionError("The result is not a valid JSON number.")
             return value
         if depth >= MAX_DEPTH:
             raise ExpressionError(f"The result is nested deeper than {MAX_DEPTH} levels.")
@@ -108,12 +108,12 @@ class ResultReader:
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > MAX_RESULT_SIZE:
-            raise ExpressionLimitError("The result is too large; select less of the data.")
+            raise ExpressionLimitError("The result is too large. Select less data.")
 
     def _text(self, value: str) -> str:
         self._grow(len(value))
         if "\x00" in value:
-            raise ExpressionError("The result holds a NUL character, which cannot be stored.")
+            raise ExpressionError("The result has a NUL character, which cannot be stored.")
         return value
 
     def _key(self, key: object) -> str:

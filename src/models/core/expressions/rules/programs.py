@@ -153,7 +153,7 @@ class Program:
             serialized = self._compiled.serialize()
             self._tree = read_tree(serialized).root
         except DecodeError:
-            raise ExpressionError("The expression calls too much on one value.") from None
+            raise ExpressionError("The expression chains too many calls on one value.") from None
         except (RuntimeError, ValueError, TypeError) as error:
             variables = [name for name, _ in surrounding.variables]
             raise ExpressionError(compile_message(str(error), text, variables)) from None
@@ -337,7 +337,7 @@ def _check_size(library: cel.Env, text: str) -> None:
         )
     parsed = library.compile(text, disable_check=True)
     if largest_type(read_tree(parsed.serialize()).root) > LARGEST:
-        raise ExpressionError("The maps of the expression are nested too deep in one another.")
+        raise ExpressionError("The maps of the expression are nested too deeply.")
 
 
 def _runtime_error(text: str) -> ExpressionError:

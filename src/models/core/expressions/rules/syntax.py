@@ -354,7 +354,7 @@ def exact(value: int | str) -> int | str:
             exact_number(Decimal(value))
         except InvalidValueError:
             shown = str(value)[:20]
-            raise ValueError(f"{shown} has more digits than a double holds") from None
+            raise ValueError(f"{shown} has more digits than a double supports") from None
     return value
 
 

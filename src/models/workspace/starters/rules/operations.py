@@ -156,7 +156,7 @@ def _records(node: PlanNode) -> Operation:
 
 
 def _form(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
-    assert node.database_ref is not None, "a form without a database was left out"
+    assert node.database_ref is not None, "a form without a database was skipped"
     config = {"databaseId": _ref(node.database_ref), "title": node.label}
     if node.description is not None:
         config["description"] = node.description

@@ -53,7 +53,7 @@ def normalized(plan: object) -> StarterPlan:
     nodes = _with_places(nodes)
     nodes = with_targets(nodes)
     if not nodes:
-        raise ValidationError.at("plan", "There is nothing to build in this plan.")
+        raise ValidationError.at("plan", "The plan is empty.")
     headline = words(content.get("headline"), 200) or nodes[0].label
     return StarterPlan(headline=headline, nodes=nodes)
 

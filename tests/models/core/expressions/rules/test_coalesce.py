@@ -55,7 +55,7 @@ def test_the_first_value_that_is_there_and_not_null(text: str, result: object) -
             "+".join(["coalesce(1, 2)"] * (MOST_COALESCE_CALLS + 1)),
             f"more than {MOST_COALESCE_CALLS} times",
         ),
-        (f"[{','.join([f'coalesce({LONG}, {LONG}, {LONG}, {LONG})'] * 20)}]", "too long ones"),
+        (f"[{','.join([f'coalesce({LONG}, {LONG}, {LONG}, {LONG})'] * 20)}]", "too long paths"),
         ("coalesce(" * 12 + "1" + ", 2)" * 12, "recursion"),
     ],
 )

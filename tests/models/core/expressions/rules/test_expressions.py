@@ -160,7 +160,7 @@ def test_data_nested_too_deep_is_refused() -> None:
         deep = [deep]
     with pytest.raises(ExpressionError, match="deeper"):
         evaluate("trigger == null", trigger=deep)
-    with pytest.raises(ExpressionError, match="not JSON"):
+    with pytest.raises(ExpressionError, match="not valid JSON"):
         evaluate("trigger == null", trigger=object())
 
 
