@@ -165,7 +165,7 @@ class TokenEndpoints:
         """The endpoints of one provider. Raises UnsupportedError."""
         client = oauth_client(name, self._providers)
         if client is None:
-            raise UnsupportedError(f"Nobody can sign in at {name} here any more.")
+            raise UnsupportedError(f"Sign-in with {name} is no longer available.")
         return TokenEndpoint(self._outbound, client)
 
 
@@ -206,7 +206,7 @@ class Tokens:
                 raise ConnectionUseError(error.message) from None
             except NotAcceptedError:
                 raise ConnectionUseError(
-                    "The provider does not accept the connection any more. Authorize it again."
+                    "The provider no longer accepts the connection. Authorize it again."
                 ) from None
             await store_credentials(work, keys, workspace_id, connection_id, renewed)
             return connection._replace(credentials=renewed)

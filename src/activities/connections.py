@@ -43,7 +43,7 @@ async def find_connected(
     try:
         connection = await open_connection(work, keys, workspace_id, connection_id)
     except UnreadableError:
-        message = "The credentials of the connection cannot be read any more. Give them again."
+        message = "The credentials of the connection can no longer be read. Enter them again."
         raise ConnectionUseError(message) from None
     if connection is None:
         raise ConnectionUseError("The connection was deleted.")
@@ -73,10 +73,10 @@ async def sign_in(
     """
     connection = await find_connected(work, keys, workspace_id, connection_id)
     if connection.provider is not ProviderName.HTTP:
-        raise ConnectionUseError("The connection signs in at no URL: it is none of the kind HTTP.")
+        raise ConnectionUseError("Only HTTP connections can be used for a URL.")
     config = HttpConnection.model_validate(connection.config)
     if not same_origin(parse_url(url), parse_url(config.base_url)):
-        raise ConnectionUseError("The connection reaches another origin than the URL.")
+        raise ConnectionUseError("The connection is for another origin than the URL.")
     secret = connection.credentials.get("secret", "")
     if config.username is not None:
         secret = f"{config.username}:{secret}"

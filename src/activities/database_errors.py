@@ -101,10 +101,10 @@ def _cause(error: BaseException) -> _Cause:
 
 
 class RefusedValueError(ValidationError):
-    """The database refuses for good what was to be written."""
+    """The database permanently rejects what was to be written."""
 
     def __init__(self) -> None:
-        super().__init__("A value cannot be stored as it is.")
+        super().__init__("The database rejected a value.")
 
 
 class DefectError(InternalError):
@@ -112,8 +112,7 @@ class DefectError(InternalError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The platform failed to do this, and would fail again. Its log says why to whoever runs"
-            " it."
+            "Internal error. Retrying will not help. The log of the platform has the details."
         )
 
 
@@ -158,7 +157,7 @@ class _Final(ActivityInboundInterceptor):
             # The code alone: the text of the database may quote the values
             # (architecture.md#no-user-data).
             raise ApplicationError(
-                f"The database refuses what is asked of it ({code}).",
+                f"The database rejected the operation ({code}).",
                 type="database_refused",
                 non_retryable=True,
             ) from error

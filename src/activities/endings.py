@@ -51,7 +51,7 @@ class EndingActivities:
             return await work.scalar(own) or CLOSED
 
 
-REASON = "Its execution ended in Temporal."
+REASON = "The execution was ended in Temporal."
 CANCELLED = "Cancelled in Temporal."
 
 

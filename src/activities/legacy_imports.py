@@ -181,11 +181,11 @@ class BundleActivities:
                 yield piece
         except FileNotFoundError:
             raise BundleError(
-                Fault.MISSING_FILE, f"There is no object {run.bundle_object_key} in the store."
+                Fault.MISSING_FILE, f"Object {run.bundle_object_key} not found in the store."
             ) from None
         if digest.hexdigest() != run.bundle_checksum:
             difference = (
-                "has changed since it was approved" if run.approved_at else "is another one"
+                "has changed since it was approved" if run.approved_at else "does not match"
             )
             raise BundleError(
                 Fault.CHANGED if run.approved_at else Fault.CHECKSUM,

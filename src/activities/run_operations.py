@@ -14,7 +14,7 @@ from runtime.database import Database, UnitOfWork
 from runtime.errors import PlatformError, UnavailableError
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 
-STUCK = "The operation could not go on. What it has done stays."
+STUCK = "The operation failed. Completed work is kept."
 
 
 class RunOperationActivities:

@@ -48,7 +48,7 @@ class QuarantineDeathError(Exception):
         """The error in the row of the work."""
         end = end_of(self.code)
         workers = lost_workers.MOST_LOST
-        return f"{self.step} ended {workers} workers, and then a process of its own: {end}."
+        return f"{self.step} crashed {workers} workers, and then the quarantine: {end}."
 
 
 class Quarantine(Protocol):
@@ -115,7 +115,7 @@ class Suspects:
         if family is None or work_id is None or work_id not in self._known:
             return await here.execute_activity(call)
         if not self._known[work_id]:
-            async with turn(self._turn, "Other work that is suspected begins."):
+            async with turn(self._turn, "Other suspected work is starting."):
                 async with self._database.transaction() as work:
                     holder = f"{self._host}:{os.getpid()}"
                     trusted = await lost_workers.begin_alone(work, work_id, holder)
@@ -154,7 +154,7 @@ class Suspects:
             return await self._quarantine.execute(call)
         except QuarantineDeathError as death:
             if not ended_by_itself(death.code):
-                raise ApplicationError("The quarantine was ended.", type="interrupted") from None
+                raise ApplicationError("The quarantine was stopped.", type="interrupted") from None
             await self._fail(family, id_, death.reason)
             raise ApplicationError(death.reason, type="lethal", non_retryable=True) from None
 

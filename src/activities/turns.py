@@ -136,7 +136,7 @@ class _SlotShareInbound(ActivityInboundInterceptor):
         with self._shares.slot(workspace) as within:
             if not within:
                 raise ApplicationError(
-                    "The workspace holds its share of the slots.",
+                    "The workspace uses its share of the slots.",
                     info.attempt - 1,
                     type=OVERFLOWED,
                     non_retryable=True,
@@ -177,7 +177,7 @@ class CallHeldError(ApplicationError):
 
     def __init__(self, seconds: float, key: str) -> None:
         super().__init__(
-            "The call waits for its turn.",
+            "Waiting for an outbound limit.",
             activity.info().attempt - 1,
             seconds,
             key,

@@ -90,7 +90,7 @@ class KeyRing:
         try:
             return keys.cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], place.encode())
         except (InvalidTag, ValueError) as error:  # a nonce cut short is a ValueError
-            raise UnreadableError("The value was altered or belongs elsewhere.") from error
+            raise UnreadableError("The value was altered or belongs to another place.") from error
 
 
 def _derive_all(secret: bytes) -> _Keys:

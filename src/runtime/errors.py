@@ -36,9 +36,9 @@ class PlatformError(Exception):
 
 
 class ValidationError(PlatformError):
-    """The input breaks a rule of its shape or of the resource it is meant for."""
+    """The request is invalid for its schema or resource."""
 
-    advice = "Correct what `details` names, each at its `path` in the body, then send it again."
+    advice = "Fix the problems in `details`, each at its `path` in the body, and send it again."
     tag = "ApiValidationError"
     code = "validation_error"
     status = 400
@@ -56,18 +56,18 @@ class ValidationError(PlatformError):
 
 
 class InvalidError(PlatformError):
-    """The resource cannot do what was asked for: not every provider can be browsed."""
+    """The resource does not support the request, such as browsing some providers."""
 
-    advice = "Ask for something else; the message says why."
+    advice = "Read the message for the reason."
     tag = "ApiInvalid"
     code = "invalid"
     status = 400
 
 
 class UnauthorizedError(PlatformError):
-    """No key or session was shown, or one that is mistyped, expired or revoked."""
+    """The API key or session is missing, invalid, expired or revoked."""
 
-    advice = "Send `Authorization: Bearer` with a key of the workspace, or sign in again."
+    advice = "Send `Authorization: Bearer` with a valid API key, or sign in again."
     tag = "ApiUnauthorized"
     code = "unauthorized"
     status = 401
@@ -75,35 +75,33 @@ class UnauthorizedError(PlatformError):
 
 
 class DeniedError(PlatformError):
-    """The caller is known and may not do this: a scope of the key, the role, or access to the
-    item is missing.
-    """
+    """The caller lacks a scope, the role, or access to the item."""
 
-    advice = "Ask for the scope that the message names, or for access to the item."
+    advice = "Request the missing scope, or access to the item."
     tag = "ApiDenied"
     code = "denied"
     status = 403
 
 
 class NotFoundError(PlatformError):
-    """The thing does not exist, or the caller cannot see it: the two are never told apart."""
+    """The resource does not exist, or the caller has no access to it."""
 
     advice = (
-        "Look at the ids and at the workspace of the key. For a path that does not exist the "
-        "message names the nearest."
+        "Check the ids, and the workspace of the key. For an unknown path, the message names the "
+        "nearest."
     )
     tag = "ApiNotFound"
     code = "not_found"
     status = 404
 
     def __init__(self, noun: str = "item") -> None:
-        super().__init__(f"The {noun} does not exist, or the key cannot see it.")
+        super().__init__(f"The {noun} does not exist, or you do not have access to it.")
 
 
 class MethodNotAllowedError(PlatformError):
-    """The path exists, and not with this method."""
+    """The path does not support this method."""
 
-    advice = "Take one of the methods in `Allow`."
+    advice = "Use one of the methods in `Allow`."
     tag = "ApiMethodNotAllowed"
     code = "method_not_allowed"
     status = 405
@@ -112,7 +110,7 @@ class MethodNotAllowedError(PlatformError):
 
 
 class RequestTimeoutError(PlatformError):
-    """The request arrives too slowly, or not at all (RFC 9110, 15.5.9)."""
+    """The request arrived too slowly or incompletely (RFC 9110, 15.5.9)."""
 
     retryable = True
 
@@ -127,14 +125,14 @@ class ConflictError(PlatformError):
 
     retryable = True
 
-    advice = "Read the resource again and decide anew."
+    advice = "Read the resource again, then retry if needed."
     tag = "ApiConflict"
     code = "conflict"
     status = 409
 
 
 class RunError(PlatformError):
-    """An automation cannot be run in the state it is in."""
+    """The automation cannot be run in its current state."""
 
     advice = "Publish and enable the automation, or test its draft."
     tag = "ApiRunError"
@@ -143,13 +141,13 @@ class RunError(PlatformError):
 
 
 class InProgressError(PlatformError):
-    """The same call, by its `Idempotency-Key` or `clientMutationId`, is still under way, or the
-    work takes longer than a request.
+    """A request with the same `Idempotency-Key` or `clientMutationId` is in progress, or the work
+    takes longer than a request.
     """
 
     retryable = True
 
-    advice = "Send the same call again after `Retry-After`: it answers with the result."
+    advice = "Send the same request again after `Retry-After` for the result."
     tag = "ApiInProgress"
     code = "in_progress"
     status = 409
@@ -157,16 +155,16 @@ class InProgressError(PlatformError):
 
 
 class PayloadTooLargeError(PlatformError):
-    """The body is larger than the operation takes."""
+    """The body exceeds the limit of the operation."""
 
-    advice = "Send less at a time; files are uploaded by themselves."
+    advice = "Send less data per request. Upload files separately."
     tag = "ApiPayloadTooLarge"
     code = "payload_too_large"
     status = 413
 
 
 class UnsupportedMediaTypeError(PlatformError):
-    """The `Content-Type` is not one that the operation takes."""
+    """The operation does not support the `Content-Type`."""
 
     advice = "Send JSON as `application/json`."
     tag = "ApiUnsupportedMediaType"
@@ -177,27 +175,27 @@ class UnsupportedMediaTypeError(PlatformError):
 class ConflictingMutationError(PlatformError):
     """An `Idempotency-Key` or `clientMutationId` was used for another request before."""
 
-    advice = "Take a new one for each request that is not a repetition."
+    advice = "Use a new one for each request, except when repeating one."
     tag = "ApiConflictingMutation"
     code = "conflicting_mutation"
     status = 422
 
 
 class UnsupportedError(PlatformError):
-    """The platform, or the provider, cannot do this with such a resource."""
+    """The platform or the provider does not support this for the resource."""
 
-    advice = "Nothing to repeat: take another way."
+    advice = "Do not retry. Use another operation."
     tag = "ApiUnsupported"
     code = "unsupported"
     status = 422
 
 
 class RateLimitedError(PlatformError):
-    """The key, or the address, asks more often than it may."""
+    """The key or the IP address has reached its rate limit."""
 
     retryable = True
 
-    advice = "Wait for `Retry-After`; the headers `X-RateLimit-…` tell what is left."
+    advice = "Wait for `Retry-After`. The `X-RateLimit-…` headers show the remaining requests."
     tag = "ApiRateLimited"
     code = "rate_limited"
     status = 429
@@ -207,26 +205,26 @@ class RateLimitedError(PlatformError):
 class InternalError(PlatformError):
     """The platform has a defect."""
 
-    advice = "Send it again later; name `X-Request-Id` to whoever runs the platform."
+    advice = "Try again later. If it persists, report the `X-Request-Id`."
 
 
 class UpstreamError(PlatformError):
-    """Something that the platform depends on, such as a provider, did not answer as it should."""
+    """A service that the platform depends on, such as a provider, failed."""
 
     retryable = True
 
-    advice = "Send it again, each time after twice as long."
+    advice = "Retry with exponential backoff."
     tag = "ApiUpstreamError"
     code = "upstream_error"
     status = 502
 
 
 class UnavailableError(PlatformError):
-    """The platform cannot answer now, because its database is away or it is going down."""
+    """The platform is unavailable, because its database is down or it is shutting down."""
 
     retryable = True
 
-    advice = "Send it again after `Retry-After`."
+    advice = "Retry after `Retry-After`."
     tag = "ApiUnavailable"
     code = "unavailable"
     status = 503
@@ -234,10 +232,10 @@ class UnavailableError(PlatformError):
 
 
 class StorageFullError(UnavailableError):
-    """A disk of the platform has no room left: an operator has to make some."""
+    """A disk of the platform is full: an operator has to free space."""
 
     def __init__(self, holder: str) -> None:
         super().__init__(
-            f"The disk of the {holder} is full, so nothing was saved. Try again when the operators"
-            " of this platform have made room."
+            f"The disk of the {holder} is full, so nothing was saved. Try again when an operator of"
+            " the platform has freed space."
         )

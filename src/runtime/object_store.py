@@ -135,9 +135,7 @@ class ObjectStore:
                 _log.error("object_store_disk_full", key=key, reason=reason)
                 raise StorageFullError("object store") from None
             _log.warning("object_store_unavailable", key=key, reason=reason)
-            raise UnavailableError(
-                "The service cannot reach its object store; try again soon."
-            ) from None
+            raise UnavailableError("The object store is unavailable. Try again soon.") from None
 
     def _is_full(self, error: BaseError | OSError) -> bool:
         """Ask the disk where the error has no number; errors of the library have none."""

@@ -281,12 +281,12 @@ class OutboundPolicy:
         return any(allowance.covers(host, address, port) for allowance in self.allowed)
 
 
-OWN = "The host and port are the platform's own, which is not called from here."
+OWN = "The host and port belong to the platform and can't be called."
 PRIVATE = (
     "The host is a private address, which is not called from here. An operator can allow it by"
     " WORKSPACE_OUTBOUND_ALLOW."
 )
-UNREADABLE = "The URL cannot be read: check its host, its port and its characters."
+UNREADABLE = "Invalid URL. Check its host, port and characters."
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -337,7 +337,7 @@ def url_problem(text: str) -> str | None:
     if problem is not None or saving.get() is None:
         return problem
     if "#" in text:
-        return "The URL has a fragment (#…), which is sent to nobody: leave it out."
+        return "Remove the fragment (#…) from the URL. It is never sent."
     return host_problem(host, port or _PORTS[parts.scheme])
 
 
@@ -401,11 +401,11 @@ def target_problem(
     if scheme not in _PORTS:
         return "The URL must start with http:// or https://."
     if has_user:
-        return "The URL holds a user name or password: send them as a header."
+        return "Remove the user name and password from the URL. Send them as a header."
     if host is not None and not is_host(host):
         return "The URL's host is not a name or an address."
     if port is not None and (port in _BAD_PORTS or port in _SERVICES or port > 65535):
-        return f"Port {port} does not speak HTTP."
+        return f"Port {port} is not an HTTP port."
     return None
 
 

@@ -112,7 +112,7 @@ def _integers(largest: int) -> Callable[[str], int]:
         if len(text) < 16 or (len(text) <= longest and abs(int(text)) <= largest):
             return int(text)
         beyond = f"±2^{largest.bit_length() - 1}"
-        raise _FlawError(f"The integer {_shown(text)} is beyond {beyond}; write it as a string.")
+        raise _FlawError(f"The integer {_shown(text)} is beyond {beyond}. Send it as a string.")
 
     return integer
 
@@ -170,7 +170,7 @@ def _not_json(error: json.JSONDecodeError) -> StrictJsonError:
     # Some of the library's messages end with the word before the place.
     what = error.msg.removesuffix(" at")
     place = f"line {error.lineno}, column {error.colno}"
-    return StrictJsonError("", f"The body is not JSON: {what} at {place}.")
+    return StrictJsonError("", f"The body is not valid JSON: {what} at {place}.")
 
 
 def _located(text: str, largest: int) -> StrictJsonError:

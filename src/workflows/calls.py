@@ -251,7 +251,7 @@ async def end_as_row(status: str, label: str, detail: str = "") -> str:
     if status == _CANCELLED:
         if workflow.cancellation_reason() is None:
             # Only an execution that is asked to can end as cancelled.
-            await workflow.sleep(CANCEL_ON_ITS_WAY, summary="The row is cancelled")
+            await workflow.sleep(CANCEL_ON_ITS_WAY, summary="Cancelled, waiting for the request")
         else:
             raise asyncio.CancelledError
     return status

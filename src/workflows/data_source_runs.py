@@ -62,7 +62,7 @@ def _code(error: BaseException) -> str:
 class StageTable:
     """One line per stage: its state, and what it counted once it is over.
 
-    What a stage has counted so far stands in the heartbeats of its pending activity.
+    The counts of a running stage are in the heartbeats of its pending activity.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class StageTable:
 
     def markdown(self) -> str:
         """A table with one line per stage, in their order."""
-        lines = ["| Stage | State | Counts |", "|---|---|---|"]
+        lines = ["| Stage | Status | Counts |", "|---|---|---|"]
         for stage in Stage:
             state = self._states.get(stage)
             shown = "-" if state is None else f"{MARKS[state]} {state}"
@@ -151,7 +151,7 @@ async def _close(run_id: str, *, cancelled: bool) -> str:
         DataSourceRunActivities.close,
         args=[run_id, cancelled],
         task_queue=Queue.BULK,
-        summary="Take back",
+        summary="Roll back",
         start_to_close_timeout=STAGE_TIMEOUT,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=DATABASE_RETRY,

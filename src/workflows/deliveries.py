@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policies import ATTEMPT_TIMEOUT, DATABASE_RETRY, HEARTBEAT_TIMEOUT
 
 
-_SUMMARY = "The next attempt"
+_SUMMARY = "Next attempt"
 
 
 @workflow.defn(name="Delivery")

@@ -41,7 +41,7 @@ async def _finish(job_id: str, advance: Callable[[str], Awaitable[str]] = _advan
     if outcome == FAILED:
         outcome = await asyncio.shield(_undo(job_id, status))
         outcome = status if outcome == DONE else outcome
-    return await end_as_row(outcome, "The job", ", and what it had done is taken back")
+    return await end_as_row(outcome, "The job", "; its changes were rolled back")
 
 
 async def _undo(job_id: str, status: JobStatus) -> str:
@@ -53,7 +53,7 @@ async def _undo(job_id: str, status: JobStatus) -> str:
             start_to_close_timeout=JOB_TIMEOUT,
             heartbeat_timeout=HEARTBEAT_TIMEOUT,
             retry_policy=DATABASE_RETRY,
-            summary="Take back",
+            summary="Roll back",
         )
     ) == MORE:
         pass

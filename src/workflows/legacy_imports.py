@@ -44,7 +44,7 @@ class LegacyImport:
 
     @workflow.signal
     def decided(self, decision: str) -> None:
-        """Somebody has decided about the run; `decision` is for who reads the history."""
+        """A person has decided about the run; `decision` is for readers of the history."""
         workflow.set_current_details(f"Decided: {decision}.")
         self._decisions += 1
 
@@ -67,16 +67,16 @@ class LegacyImport:
             await self._do(run_id, step, decisions)
 
     async def _do(self, run_id: str, step: NextStep, decisions: int) -> None:
-        workflow.set_current_details(f"The run is {step.status.replace('_', ' ')}.")
+        workflow.set_current_details(f"Status: {step.status.replace('_', ' ')}")
         match step.kind:
             case StepKind.VALIDATE:
-                await _with_bundle(run_id, BundleActivities.validate, "Check the bundle")
+                await _with_bundle(run_id, BundleActivities.validate, "Validate the bundle")
             case StepKind.COMPARE:
                 await _with_bundle(run_id, BundleActivities.compare, "Compare the bundle")
             case StepKind.WORKSPACES:
                 await _work_on(step)
             case _:
-                # Without a timeout: it may be weeks until somebody has looked.
+                # Without a timeout: it may be weeks until someone has looked.
                 await workflow.wait_condition(lambda: self._decisions > decisions)
 
 
@@ -114,11 +114,11 @@ async def _work_on_entry(entry_id: str, step: NextStep) -> None:
         )
     except WorkflowAlreadyStartedError:
         # It was the child of an execution before this one, and is about to be ended with that.
-        await workflow.sleep(RESTART_PAUSE, summary="An earlier execution ends")
+        await workflow.sleep(RESTART_PAUSE, summary="Waiting for an earlier execution to end")
     except ChildWorkflowError as error:
         if is_cancelled_exception(error):
             raise
-        reason = f"The work on it ended unexpectedly: {_root(error)}."
+        reason = f"Unexpected error: {_root(error)}."
         await transact(LegacyImportTransactions.fail_workspace, Trouble(entry_id, reason))
 
 
@@ -127,7 +127,7 @@ async def _close(run_id: str, error: BaseException) -> str:
     if cancelled and workflow.cancellation_reason() is not None:
         reason = "Cancelled in Temporal."
     else:
-        reason = f"The work on it ended unexpectedly: {_root(error)}."
+        reason = f"Unexpected error: {_root(error)}."
     return await transact(LegacyImportTransactions.close, Trouble(run_id, reason, cancelled))
 
 
@@ -140,7 +140,7 @@ def _root(error: BaseException) -> str:
 
 @workflow.defn(name="ImportWorkspace")
 class ImportWorkspace:
-    """Do as the status of its run asks: check, import, verify or take back."""
+    """Do as the status of its run asks: check, import, verify or roll back."""
 
     @workflow.run
     async def run(self, entry_id: str) -> str:

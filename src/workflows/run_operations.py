@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="RunOperation")
 class RunOperation:
-    """One operation; the argument is its id. It ends when it is paused, and begins anew after."""
+    """One operation; the argument is its id. It ends when it is paused, and restarts after."""
 
     @workflow.run
     async def run(self, operation_id: str) -> str:
@@ -28,13 +28,13 @@ class RunOperation:
             outcome = await _advance()
             while not isinstance(outcome, str):
                 if outcome:
-                    await workflow.sleep(outcome, summary="By its rate, or for want of room")
+                    await workflow.sleep(outcome, summary="Rate limit or capacity")
                 if has_long_history():
                     workflow.continue_as_new(operation_id)
                 outcome = await _advance()
         except (ActivityError, asyncio.CancelledError) as error:
             outcome = await asyncio.shield(_end(is_cancelled_exception(error)))
-        return await end_as_row(outcome, "The operation", ", and what it has done stays")
+        return await end_as_row(outcome, "The operation", "; completed work is kept")
 
 
 async def _advance() -> str | float:

@@ -72,12 +72,12 @@ class Maintenance:
 
     @workflow.run
     async def run(self) -> dict[str, int]:
-        counts = await _swept(Reconciler.reconcile, "Compare open rows with their executions")
+        counts = await _swept(Reconciler.reconcile, "Reconcile rows and executions")
         schedules = await _swept(
             ScheduleMaintenance.reconcile_schedules,
-            "Compare schedules with what automations say",
+            "Reconcile schedules",
         )
-        usage = await _swept(UsageMaintenance.settle_usage, "Count what workspaces did")
+        usage = await _swept(UsageMaintenance.settle_usage, "Update usage totals")
         return (
             counts
             | {f"schedules_{name}": count for name, count in schedules.items()}
@@ -93,13 +93,13 @@ async def _swept(sweep: Sweep, summary: str) -> dict[str, int]:
 
 
 ROUNDS = 200
-"""Batches of each kind in one execution, whose history stays small; the next execution goes on."""
+"""Batches of each kind in one execution, whose history stays small; then the next continues."""
 ORPHANS = "orphans"
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The state of a sweep for the execution that goes on with it."""
+    """The state of a sweep for the execution that continues it."""
 
     left: list[str]
     removed: dict[str, int]
@@ -163,7 +163,7 @@ class Retention:
                 start_to_close_timeout=ORPHANS_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 retry_policy=PURGE_RETRY,
-                summary="Remove objects that belong to no file",
+                summary="Remove orphaned objects",
             )
         except ActivityError as error:
             self._note(ORPHANS, error)

@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.calls import end_as_row, transact
 
 
-_SUMMARY = "The entry is due"
+_SUMMARY = "Time entry due"
 
 
 @workflow.defn(name="TimerDue")

@@ -166,7 +166,7 @@ async def test_an_unknown_namespace_is_told_in_one_sentence(start: Start) -> Non
     worker = start("worker", TEMPORAL_NAMESPACE="nowhere")
     assert await worker.forked.ended() == 1
     [line] = [line for line in worker.lines() if "nowhere" in line["event"]]
-    assert "has no namespace nowhere: check TEMPORAL_NAMESPACE" in line["event"]
+    assert "Namespace nowhere not found" in line["event"]
     assert "Traceback" not in worker.text()
 
 

@@ -84,7 +84,7 @@ import asyncio
 from activities.outbox.relay import Relay
 Relay.run = lambda self: asyncio.sleep(99)
 """
-END = "ended 3 workers, and then a process of its own: signal 11 (SIGSEGV)."
+END = "crashed 3 workers, and then the quarantine: signal 11 (SIGSEGV)."
 REASON = f'Node "lethal" {END}'
 
 
@@ -244,7 +244,7 @@ async def test_what_asks_for_more_memory_than_a_quarantine_has_fails_for_it(
         return None if found is None else str(found)
 
     told = await found_when(error, bool, "the end of the job")
-    assert told == "advance_job ended 3 workers, and then a process of its own: out of memory."
+    assert told == "advance_job crashed 3 workers, and then the quarantine: out of memory."
     assert worker.process.exit_code is None
 
 

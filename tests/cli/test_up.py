@@ -251,7 +251,7 @@ def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> 
     assert twice.stdout == undone.stdout, "once is enough"
     unknown = command("import", str(goods), "--database", "nonsense", here)
     assert unknown.returncode == 1
-    assert unknown.stderr == "The database does not exist, or the key cannot see it.\n"
+    assert unknown.stderr == "The database does not exist, or you do not have access to it.\n"
     assert command("refresh", "nonsense", here).returncode == 1
 
 

@@ -121,7 +121,7 @@ def test_every_door_lets_in_a_host(door: str, host: str) -> None:
 
 
 def test_a_sender_of_mails_has_a_host() -> None:
-    with pytest.raises(ValueError, match="e-mail address"):
+    with pytest.raises(ValueError, match="email address"):
         MailServer.parse("smtp://mail.example", "a@b..example")
 
 

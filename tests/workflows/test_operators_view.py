@@ -57,7 +57,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     handle = handle_of(engine, run_id)
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     assert (await table_of_nodes(handle)).splitlines() == [
-        "| Node | Kind | State | Attempt |",
+        "| Node | Kind | Status | Attempt |",
         "|---|---|---|---|",
         "| Prepare \\| all | transform | ✔ succeeded | 1 |",
         "| Call them | http_request | ▶ running | 1 |",
@@ -87,7 +87,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     summaries = await summaries_of(handle)
     assert summaries[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED] == ["Call them"]
     timers = summaries[EventType.EVENT_TYPE_TIMER_STARTED]
-    assert timers == ["Deadline of the run", "Sleep on it"]
+    assert timers == ["Run time limit", "Sleep on it"]
 
 
 @pytest.mark.long

@@ -38,7 +38,7 @@ from models.sources.resource_imports.commands import record_import
 from runtime.database import UnitOfWork
 from runtime.temporal.families import Family
 
-NOT_LIVE = "There is no published and enabled automation of this id."
+NOT_LIVE = "No published and enabled automation has this id."
 
 
 async def call_automation(
@@ -99,7 +99,7 @@ async def automation_end(
 
     def end() -> NodeResult:
         if row is None or row.status != RunStatus.SUCCEEDED:
-            reason = "It is gone." if row is None else row.error or f"It was {row.status}."
+            reason = "It was deleted." if row is None else row.error or f"It was {row.status}."
             raise NodeError("run_failed", f"The automation failed: {reason}")
         return NodeResult({"runId": str(run_id), "status": row.status, "output": row.output or {}})
 

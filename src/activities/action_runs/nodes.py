@@ -92,9 +92,7 @@ class ActionNodeActivities:
                 status = ActionRunStatus.CANCELLED
                 await abandon(node.work, key.workspace_id, run_id, status, NODE_ENDED)
                 seconds = node.invocation.node.timeout_seconds
-                return await node.fail(
-                    "timeout", f"The node did not end within its time of {seconds:g} s."
-                )
+                return await node.fail("timeout", f"The node timed out after {seconds:g} s.")
             try:
                 return await node.complete(_result(end), None, node.before.attempt or 1)
             except NodeError as error:

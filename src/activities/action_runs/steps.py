@@ -154,7 +154,7 @@ class ActionSteps:
 
     async def lost(self, attempt: Attempt) -> StepReply:
         """Make sure a step whose activity failed is shown as failed."""
-        message = "The step did not end within its time, or its worker was lost."
+        message = "The step timed out, or its worker was lost."
         return await self._failed(attempt, NodeError("timeout", message))
 
     async def _open(self, attempt: Attempt) -> StepReply | Outgoing:
@@ -251,7 +251,7 @@ def _condition_holds(step: PlannedStep, context: BindingContext) -> bool:
         return True
     holds = saved_expression(step.when).evaluate(context.variables())
     if not isinstance(holds, bool):
-        raise NodeError("binding_error", "when: The expression must give true or false.")
+        raise NodeError("binding_error", "when: The expression must return true or false.")
     return holds
 
 
@@ -280,4 +280,4 @@ def node_kind(kind: ActionKind) -> str:
 
 
 def _overdue() -> NodeResult:
-    raise NodeError("timeout", "The run it called did not end within a day.")
+    raise NodeError("timeout", "The called run did not end within a day.")

@@ -35,7 +35,7 @@ from models.core.base import Id
 from runtime.database import Database
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 
-OVERDUE = "The attempt did not end within its time, or its worker was lost."
+OVERDUE = "The attempt timed out, or its worker was lost."
 
 
 @dataclass(frozen=True, slots=True)

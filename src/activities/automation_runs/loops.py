@@ -179,7 +179,7 @@ class LoopNodes:
         condition = saved_expression(config.while_)
         result = await evaluate_bounded(lambda: condition.evaluate(context.variables()))
         if not isinstance(result, bool):
-            raise NodeError("binding_error", "while: The expression must give true or false.")
+            raise NodeError("binding_error", "while: The expression must return true or false.")
         return result
 
     async def resume(self, call: NodeCall) -> NodeReply:
@@ -252,7 +252,7 @@ def _check_size(loop: OpenLoop) -> None:
     if isinstance(config, ForEachConfig) and len(config.items) > config.max_items:
         raise NodeError(
             "too_many_items",
-            f"There are {len(config.items)} items; the loop takes {config.max_items} at most.",
+            f"The loop has {len(config.items)} items. The limit is {config.max_items}.",
         )
 
 
@@ -280,7 +280,7 @@ async def _fail(node: GatedNode) -> NodeReply:
     """The loop fails with its first failed item; what its other items left open is cancelled."""
     key, graph = node.invocation.key, node.invocation.run.graph
     failed = await loops.failed_items(node.work, key, _failing(node.invocation))
-    code, message = "interrupted", "Its iterations were ended from outside."
+    code, message = "interrupted", "Its iterations were ended externally."
     if failed:
         label = graph.label(failed[0].node_id)
         code, message = "item_failed", f"Item {failed[0].index}: {label}: {failed[0].error}"

@@ -254,5 +254,5 @@ async def _own_time() -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise NodeError(
-            "timeout", f"The node did not end within its time of {seconds:g} s.", retryable=True
+            "timeout", f"The node timed out after {seconds:g} s.", retryable=True
         ) from None

@@ -146,7 +146,7 @@ async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph
     if row is None or row.plan is None:
         # No repetition mends this: the execution fails, and the reconciler closes the run.
         raise ApplicationError(
-            "The graph of the run is gone.", type="graph_gone", non_retryable=True
+            "The graph of the run was not found.", type="graph_gone", non_retryable=True
         )
     plan = Plan.from_json(row.plan)
     planned = plan.nodes_by_id()

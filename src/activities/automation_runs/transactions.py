@@ -189,7 +189,7 @@ class AutomationRunActivities:
         """
         return await self._nodes.fail(
             call,
-            Failure("timeout", "The node did not end within its time, or its worker was lost."),
+            Failure("timeout", "The node timed out, or its worker was lost."),
         )
 
     @activity.defn(name="finish_automation_run")
@@ -242,7 +242,10 @@ class AutomationRunActivities:
     @activity.defn(name="time_out_automation_run")
     async def expire(self, run_id: str) -> str:
         """Close a run that has lasted longer than runs may; `closed` when it had ended before."""
-        reason, status = f"The run lasted longer than {_spelled(self._limit)}.", RunStatus.TIMED_OUT
+        reason, status = (
+            f"The run exceeded its time limit of {_spelled(self._limit)}.",
+            RunStatus.TIMED_OUT,
+        )
         async with self._database.transaction() as work:
             written = await execution.abandon(work, uuid.UUID(run_id), status, reason)
         return status if written else CLOSED

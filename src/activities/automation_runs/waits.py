@@ -73,7 +73,7 @@ def seconds_to_wait(parameters: JsonObject, now: float) -> float:
         moment = moment_of(moment, ZoneInfo(config.timezone or "UTC"))
     seconds = (moment - datetime.fromtimestamp(now, UTC)).total_seconds()
     if seconds > MAX_WAIT_SECONDS:
-        raise NodeError("validation_error", "A delay can last 30 days at most.")
+        raise NodeError("validation_error", "A delay is limited to 30 days.")
     return max(0.0, seconds)
 
 

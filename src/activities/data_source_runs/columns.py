@@ -259,7 +259,7 @@ def places_of(
 def _missing(source: str, headers: Sequence[str]) -> SourceProblem:
     names = ", ".join(headers[:20])
     return SourceProblem(
-        ErrorKind.MAPPING, f"There is no column {source[:100]}; there are: {names}.", final=True
+        ErrorKind.MAPPING, f"Column {source[:100]} not found. Columns: {names}.", final=True
     )
 
 

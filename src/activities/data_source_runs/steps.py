@@ -100,7 +100,7 @@ Report = Callable[..., Awaitable[None]]
 def refuse_empty(read: int) -> None:
     """Refuse a table without rows. Raises SourceProblem."""
     if not read:
-        raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
+        raise SourceProblem(ErrorKind.PARSE, "The file has no rows below the header row.")
 
 
 async def append_rows(

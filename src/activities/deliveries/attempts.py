@@ -107,4 +107,4 @@ async def _sent(channel: Channel[Parcel], parcel: Parcel) -> Answer:
     except Exception:
         # Ours to mend; a delivery must not be attempted without end because of it.
         log.exception("a delivery could not be sent", channel=type(channel).__name__)
-        return Answer(end=None, code="internal_error", message="It could not be sent.")
+        return Answer(end=None, code="internal_error", message="The delivery could not be sent.")

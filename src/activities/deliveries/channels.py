@@ -70,7 +70,7 @@ class WebhookChannel(Channel[WebhookCall]):
         status = response.status
         if 200 <= status < 300:
             return Answer(end=DeliveryStatus.DELIVERED, status=status)
-        message = f"The endpoint answered {status}."
+        message = f"The endpoint returned {status}."
         end = DeliveryStatus.UNDELIVERABLE if status == GONE else None
         return Answer(
             end=end,
@@ -98,7 +98,7 @@ class WebhookChannel(Channel[WebhookCall]):
 UNWANTED = Answer(
     end=DeliveryStatus.UNDELIVERABLE,
     code="unwanted",
-    message="The notification was read before it was sent, or its user left the workspace.",
+    message="The notification was already read, or its user left the workspace.",
 )
 
 
@@ -124,7 +124,7 @@ class MailLinks:
         if path is None or self.public_url is None:
             return ""
         decision = await self._decision(work, notification)
-        return f"{decision}\n\nLook at it in the console:\n{absolute(self.public_url, path)}\n"
+        return f"{decision}\n\nOpen in the console:\n{absolute(self.public_url, path)}\n"
 
     async def _decision(self, work: UnitOfWork, notification: NotificationRow) -> str:
         if notification.kind != NotificationKind.APPROVAL_REQUEST or notification.run_id is None:
@@ -139,9 +139,9 @@ class MailLinks:
         )
         path = decision_path(self.keys, link)
         return (
-            "\n\nApprove or reject it here, without signing in:\n"
+            "\n\nApprove or reject without signing in:\n"
             f"{absolute(self.public_url, path)}\n"
-            "This link is for you alone. It works once, until"
+            "This link is personal. It can be used once, until"
             f" {link.expires_at:%d %B %Y, %H:%M} UTC."
         )
 
@@ -152,7 +152,7 @@ MAIL_NOT_CONFIGURED = Answer(
     message="No mail server is configured.",
 )
 NO_ADDRESS = Answer(
-    end=DeliveryStatus.UNDELIVERABLE, code="no_address", message="The user has no e-mail address."
+    end=DeliveryStatus.UNDELIVERABLE, code="no_address", message="The user has no email address."
 )
 
 
@@ -190,7 +190,7 @@ class MailChannel(Channel[Mail]):
         except MailRefusedError as refusal:
             end = None if 400 <= refusal.reply < 500 else DeliveryStatus.FAILED
             # Its message names the address, which is not for operators.
-            message = f"The mail server answered {refusal.reply}."
+            message = f"The mail server returned {refusal.reply}."
             return Answer(end=end, status=refusal.reply, code=refusal.code, message=message)
         return Answer(end=DeliveryStatus.DELIVERED)
 
@@ -202,13 +202,13 @@ REVOKED = Answer(
 PUSH_NOT_CONFIGURED = Answer(
     end=DeliveryStatus.UNDELIVERABLE,
     code="push_not_configured",
-    message="The provider of the device is not configured.",
+    message="The push provider is not configured.",
 )
 
 UNREADABLE_TOKEN = Answer(
     end=DeliveryStatus.UNDELIVERABLE,
     code="unreadable_token",
-    message="The token was stored under a secret that is not configured.",
+    message="The token was encrypted with a secret that is not configured.",
 )
 
 

@@ -81,13 +81,13 @@ def dead(status: int | None, reason: str) -> Answer:
 
 def again(status: int, code: str, retry_after: float | None = None) -> Answer:
     """The provider does not take it now."""
-    message = f"The provider answered {status}."
+    message = f"The provider returned {status}."
     return Answer(end=None, status=status, code=code, message=message, retry_after=retry_after)
 
 
 def refused(status: int, code: str) -> Answer:
     """The provider will never take it as it is."""
-    message = f"The provider answered {status} ({code})."
+    message = f"The provider returned {status} ({code})."
     return Answer(end=DeliveryStatus.FAILED, status=status, code=code, message=message)
 
 
@@ -150,7 +150,7 @@ class Apns(Pusher):
         if status == 200:
             return delivered(status)
         if status == 410 or reason in _APNS_DEAD:
-            return dead(status, "The provider does not know the token any more.")
+            return dead(status, "The provider no longer knows the token.")
         if reason == _APNS_STALE:
             self._until = 0.0
             return again(status, reason)
@@ -237,7 +237,7 @@ class Fcm(Pusher):
         if status == 200:
             return delivered(status)
         if code in _FCM_DEAD or (status == 404 and code is None) or _names_token(response):
-            return dead(status, "The provider does not know the token any more.")
+            return dead(status, "The provider no longer knows the token.")
         if status == 401:
             self._until = 0.0
             return again(status, code or "UNAUTHENTICATED")
@@ -370,7 +370,7 @@ class WebPush(Pusher):
     async def push(self, push: Push) -> Answer:
         subscription = Subscription.parse(push.token)
         if subscription is None:
-            return dead(None, "The token is no subscription to Web Push.")
+            return dead(None, "The token is not a Web Push subscription.")
         for key in self._keys:
             response = await self._send(push, subscription, key)
             if response.status not in _OTHER_KEY:
@@ -379,7 +379,7 @@ class WebPush(Pusher):
             case status if 200 <= status < 300:
                 return delivered(status)
             case 404 | 410 as status:
-                return dead(status, "The subscription has ended.")
+                return dead(status, "The subscription has expired.")
             case status if response.retryable:
                 return again(status, "push_service", response.retry_after)
             case status:
@@ -435,7 +435,7 @@ def _web_push_payload(push: Push) -> bytes:
 def _decoded(text: object) -> bytes:
     raw = base64url.decode(text.rstrip("=")) if isinstance(text, str) else None
     if raw is None:
-        raise ValueError("no base64url")
+        raise ValueError("not base64url")
     return raw
 
 

@@ -133,13 +133,11 @@ class Exports(Chunks):
 
 def _check_size(job: JobRow, records: int) -> None:
     if records > MAX_RECORDS:
-        raise UnsupportedError(
-            f"An export holds at most {MAX_RECORDS:,} records. Narrow it with a filter."
-        )
+        raise UnsupportedError(f"An export is limited to {MAX_RECORDS:,} records. Add a filter.")
     is_sheet = ExportFormat(job.input["format"]) is ExportFormat.XLSX
     if is_sheet and records * len(job.input["labels"]) > MAX_SHEET_CELLS:
         raise UnsupportedError(
-            f"A sheet holds at most {MAX_SHEET_CELLS:,} cells. Choose fewer fields, or csv."
+            f"A sheet is limited to {MAX_SHEET_CELLS:,} cells. Choose fewer fields, or CSV."
         )
 
 
@@ -297,7 +295,7 @@ class WorkspaceExports(Chunks):
                 if path in writer.written:
                     continue
                 if len(writer.written) >= MAX_FILES - 1:
-                    raise UnsupportedError(f"A bundle has at most {MAX_FILES:,} files.")
+                    raise UnsupportedError(f"A bundle is limited to {MAX_FILES:,} files.")
                 content = self._store.get(object_key)
                 async for piece in writer.add(path, content, packed=False):
                     yield piece

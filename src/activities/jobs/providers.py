@@ -67,7 +67,7 @@ def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:
         raise refusal_for(problem) from problem
     pause = problem.retry_after or min(2.0**attempt, _LONGEST_PAUSE)
     raise ApplicationError(
-        f"The provider is asked again: {problem.kind.value}",
+        f"Retrying the provider: {problem.kind.value}",
         type="ProviderProblem",
         next_retry_delay=timedelta(seconds=min(pause, _LONGEST_PAUSE)),
     ) from None
@@ -180,7 +180,7 @@ async def _test(work: Transaction, job: JobRow, connection: OpenConnection) -> J
     return {**tested, "ok": True}
 
 
-NO_FORM = "The resource is no form that can be imported."
+NO_FORM = "The resource is not an importable form."
 
 
 class FormImports(Chunks):
@@ -229,7 +229,7 @@ class CodeExchanges(Chunks):
             return None
         authorization = await find_authorization(work, job.workspace_id, job.subject_id)
         if authorization is None:
-            raise ValidationError("The authorization was withdrawn. Start again.")
+            raise ValidationError("The authorization was cancelled. Start again.")
         endpoint = self._endpoints.of(ProviderName(authorization.provider))
         try:
             secrets = open_secrets(self._endpoints.keys, authorization)
@@ -237,10 +237,11 @@ class CodeExchanges(Chunks):
             credentials = await ask_outside(work, job, exchange)
         except (NotAcceptedError, UnreadableError):
             raise ValidationError.at(
-                "code", "The provider does not accept it: it was used, or is too old. Start again."
+                "code",
+                "The provider rejected the authorization: it was used or has expired. Start again.",
             ) from None
         except UnansweredError:
-            raise UpstreamError("The provider gave no token. Start again.") from None
+            raise UpstreamError("The provider returned no token. Start again.") from None
         actor = await job_actor(work, job)
         keys = self._endpoints.keys
         connection_id = await complete_authorization(work, actor, keys, authorization, credentials)

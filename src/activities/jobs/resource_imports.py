@@ -82,7 +82,7 @@ class ImportProgress:
 
 
 CHUNK_PAGES = 20
-_NOT = "A resource of the kind {} cannot be imported."
+_NOT = "Resources of the kind {} can't be imported."
 
 
 async def list_folder(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
@@ -106,7 +106,7 @@ async def list_folder(work: Transaction, job: JobRow, connection: OpenConnection
     for one in left_out:
         progress.skip(one.name, _NOT.format(one.surface_kind))
     if len(resources) > room:
-        progress.skip(row.resource_name, f"An import holds at most {MAX_ENTRIES:,} resources.")
+        progress.skip(row.resource_name, f"An import is limited to {MAX_ENTRIES:,} resources.")
         cursor = None
     following = job.progress["folder"] if cursor else None
     return {**progress.facts, "folder": following, "cursor": cursor}
@@ -213,7 +213,7 @@ async def _fetch(
 async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
     mime_type = essence(got.mime_type)
     if mime_type not in PAGE_TYPES:
-        return Fetched(problem=f"A document of the type {mime_type} cannot become a page.")
+        return Fetched(problem=f"Documents of the type {mime_type} can't be imported as a page.")
     if size > MAX_READ_BYTES:
         return Fetched(problem="The document is larger than 1 MiB.")
     return await asyncio.to_thread(_blocks_of, path, mime_type, digest)
@@ -292,9 +292,7 @@ async def _begin(
     resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     kind = imported_kind(resource)
     if kind is None:
-        raise UnsupportedError(
-            f"A resource of the kind {resource.surface_kind} cannot be imported."
-        )
+        raise UnsupportedError(f"Resources of the kind {resource.surface_kind} can't be imported.")
     _check_kind(job, kind)
     connection_id = connection.detail.id
     known = await find_root(work, actor, connection_id, resource.external_id)
@@ -310,7 +308,7 @@ async def _begin(
 
 def _check_kind(job: JobRow, kind: ImportedKind) -> None:
     if kind.value not in job.input["kinds"]:
-        raise UnsupportedError(f"The credential may not write what this becomes: {an(kind.value)}.")
+        raise UnsupportedError(f"You don't have permission to create {an(kind.value)}.")
 
 
 def _alike(written: tuple[ImportedRow, Fetched]) -> tuple[bool, Id | None]:
@@ -349,7 +347,7 @@ class _Import:
         pending: list[ImportedRow] = []
         for row in batch:
             if row.kind not in self._job.input["kinds"]:
-                await self._drop(row, f"The credential may not write {an(row.kind)}.")
+                await self._drop(row, f"You don't have permission to edit {an(row.kind)}.")
             elif (known := await native.as_it_was(self._work, self._actor, row)) is not None:
                 self._progress.count(known)
                 await self._sheets(row)

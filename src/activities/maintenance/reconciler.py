@@ -82,7 +82,7 @@ async def _end(
     handle = context.client.get_workflow_handle(workflow_id)
     fate = await _fate(context, family, row_id)
     if fate is None:
-        await handle.terminate(reason="There is no row of this id.")
+        await handle.terminate(reason="No row has this id.")
         return family
     if fate:
         await handle.cancel()
@@ -115,7 +115,7 @@ _ENDS = {
     ),
 }
 _DIED = AbnormalEnd(EndKind.FAILED, "The execution failed.")
-_GONE = AbnormalEnd(EndKind.FAILED, "The execution is gone from Temporal.")
+_GONE = AbnormalEnd(EndKind.FAILED, "The execution no longer exists in Temporal.")
 """For families that cannot go on from their rows."""
 
 _REPAIRS = ("restarted", "closed", "poisoned")

@@ -107,7 +107,9 @@ class AirtableAdapter(TokenAdapter):
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
         if not table:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "A base is no table; import its tables.")
+            raise ProviderProblem(
+                ProblemKind.UNSUPPORTED, "A base is not a table. Import its tables."
+            )
         columns = _columns(await _schema(web, base, table))
         await write_csv(path, columns, _rows(web, base, table))
         return Downloaded(resource.name, CSV)
@@ -159,7 +161,7 @@ async def _pages(
         if offset is None:
             return
         if offset in offsets:
-            raise ProviderProblem(ProblemKind.MALFORMED, "Airtable's pages lead in a circle.")
+            raise ProviderProblem(ProblemKind.MALFORMED, "Airtable returned the same page twice.")
         offsets.add(offset)
 
 

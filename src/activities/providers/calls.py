@@ -102,7 +102,7 @@ class Providers:
         try:
             connection = await open_connection(work, self._keys, workspace_id, connection_id)
         except UnreadableError:
-            message = "The credentials of the connection cannot be read any more. Give them again."
+            message = "The credentials of the connection can no longer be read. Enter them again."
             raise UpstreamError(message) from None
         if connection is None:
             raise NotFoundError("connection")
@@ -123,7 +123,7 @@ async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
         async with asyncio.timeout(seconds):
             return await call
     except TimeoutError:
-        message = f"The provider did not answer within {seconds:g} seconds."
+        message = f"The provider timed out after {seconds:g} seconds."
         raise ProviderProblem(ProblemKind.TIMEOUT, message) from None
 
 
@@ -189,6 +189,6 @@ class ProviderResources(ResourceReader):
             ) from problem
         format_ = format_named(download.name, download.mime_type)
         if format_ is None and not download.unchanged:
-            message = f"The resource is no table: its type is {download.mime_type}."
+            message = f"The resource is not a table: its type is {download.mime_type}."
             raise SourceProblem(ErrorKind.PARSE, message)
         return FetchedResource(format_ or TableFormat.CSV, download.validators, download.unchanged)

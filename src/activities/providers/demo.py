@@ -94,7 +94,7 @@ class DemoAdapter(Adapter):
         config = _config(access)
         found = _readable_fixture(config, resource.external_id)
         if found.kind is not ResourceSurfaceKind.FORM or found.holds is None:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is no form.")
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is not a form.")
         document = json.loads(found.holds(config.edition))
         return google_form(document) if found.mime_type == GOOGLE_FORM else json_form(document)
 
@@ -106,9 +106,9 @@ def _config(access: ProviderAccess) -> DemoConnection:
 def _readable_fixture(config: DemoConnection, external_id: str) -> Fixture:
     found = fixture(external_id, config.generated)
     if found is None or found.gone or external_id in config.vanished:
-        raise ProviderProblem(ProblemKind.GONE, "The provider has no such resource.")
+        raise ProviderProblem(ProblemKind.GONE, "The resource was not found at the provider.")
     if external_id in config.denied:
-        raise ProviderProblem(ProblemKind.DENIED, "The provider denies access to the resource.")
+        raise ProviderProblem(ProblemKind.DENIED, "The provider denied access to the resource.")
     return found
 
 
@@ -158,5 +158,5 @@ def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
-        raise ProviderProblem(ProblemKind.INVALID, "The cursor is not one of this listing.")
+        raise ProviderProblem(ProblemKind.INVALID, "Invalid cursor.")
     return int(cursor)

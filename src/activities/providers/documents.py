@@ -60,7 +60,7 @@ def _read_elsewhere(answer: Callable[[bytes], bytes], content: bytes) -> list[Js
     try:
         found = from_json(_processes.call(answer, content))
     except OverLimitError:
-        raise UnreadableDocumentError("The document takes too long to be read.") from None
+        raise UnreadableDocumentError("The document takes too long to read.") from None
     if "problem" in found:
         raise UnreadableDocumentError(found["problem"])
     blocks: list[JsonObject] = found["blocks"]

@@ -80,7 +80,7 @@ class _Github(Web):
         seconds, reset = answer.retry_after, answer.headers.get("x-ratelimit-reset", "")
         if seconds is None and reset.isascii() and reset.isdecimal() and len(reset) < 12:
             seconds = max(0.0, int(reset) - time.time())
-        message = "GitHub is asked too often."
+        message = "GitHub's rate limit was reached."
         return ProviderProblem(ProblemKind.RATE_LIMITED, message, retry_after=seconds)
 
 
@@ -170,7 +170,7 @@ class GithubAdapter(TokenAdapter):
         payload = await web.json(_contents(web, place), headers={"Accept": OBJECT})
         entries = objects(payload.get("entries"))
         if payload.get("type") != "dir":
-            raise ProviderProblem(ProblemKind.INVALID, "The resource is no folder.")
+            raise ProviderProblem(ProblemKind.INVALID, "The resource is not a folder.")
         if len(entries) >= MOST_ENTRIES:
             sha = text_of(payload.get("sha")) or "HEAD"
             url = web.url("repos", place.owner, place.name, "git", "trees", sha)
@@ -210,7 +210,7 @@ def _listed(answer: OutboundResponse) -> list[dict[str, Any]]:
     if isinstance(payload, dict):
         payload = payload.get("items")
     if not isinstance(payload, list):
-        raise ProviderProblem(ProblemKind.MALFORMED, "GitHub answered with no list.")
+        raise ProviderProblem(ProblemKind.MALFORMED, "GitHub's response is not a list.")
     return objects(payload)
 
 

@@ -83,11 +83,11 @@ class _Google(Web):
         """A 403 is a limit, or a document too large to be exported, if its reason says so."""
         reasons = set(_reasons(json_of(answer))) if answer.status == 403 else set()
         if reasons & _LIMITS:
-            message = "Google is asked too often."
+            message = "Google's rate limit was reached."
             kind = ProblemKind.RATE_LIMITED
             return ProviderProblem(kind, message, retry_after=answer.retry_after)
         if _TOO_LARGE in reasons:
-            message = "Google does not export a document that is so large."
+            message = "The document is too large for Google to export."
             return ProviderProblem(ProblemKind.TOO_LARGE, message)
         return refusal_of(answer)
 
@@ -185,7 +185,7 @@ class GoogleDriveAdapter(TokenAdapter):
         if mime_type in _DOWNLOADED_AS:
             url, query = f"{_file(web, resource)}/export", {"mimeType": saved_as}
         elif mime_type.startswith(_OWN):
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "Google exports no such resource.")
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "Google can't export this resource.")
         else:
             url, query = _file(web, resource), {"alt": "media", "supportsAllDrives": "true"}
         await web.download(url, path, query=query)
@@ -194,7 +194,7 @@ class GoogleDriveAdapter(TokenAdapter):
     @override
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
         if resource.mime_type != FORM:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is no form.")
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is not a form.")
         try:
             return google_form(object_of(await self._form(access, resource)))
         except NoFormError as error:

@@ -78,7 +78,9 @@ class HttpAdapter(Adapter):
         query = {name: value for name, value in parameters.items() if value is not None}
         payload = await web.json(web.url("resources"), query=query)
         if not isinstance(payload.get("resources"), list):
-            raise ProviderProblem(ProblemKind.MALFORMED, "The server lists no `resources`.")
+            raise ProviderProblem(
+                ProblemKind.MALFORMED, "The response of the server has no `resources`."
+            )
         found = [_resource(one) for one in objects(payload["resources"])[: listing.limit]]
         return ResourcePage([one for one in found if one], text_of(payload.get("cursor")))
 
@@ -89,7 +91,7 @@ class HttpAdapter(Adapter):
         web = self._web(access)
         found = _resource(await web.json(web.url("resources", resource.external_id)))
         if found is None or found.external_id != resource.external_id:
-            raise ProviderProblem(ProblemKind.MALFORMED, "The server describes another resource.")
+            raise ProviderProblem(ProblemKind.MALFORMED, "The server returned another resource.")
         return found
 
     @override
@@ -117,7 +119,7 @@ class HttpAdapter(Adapter):
     @override
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
         if resource.surface_kind is not ResourceSurfaceKind.FORM:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is no form.")
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is not a form.")
         web = self._web(access)
         document = object_of(await web.send(self._content(web, resource)))
         try:

@@ -20,7 +20,9 @@ def checked_path(external_id: str | None) -> str:
         return ""
     parts = path.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in path or "\\" in path:
-        raise ProviderProblem(ProblemKind.INVALID, "The resource's id is not a path below.")
+        raise ProviderProblem(
+            ProblemKind.INVALID, "The id of the resource is not a path below the root."
+        )
     return path
 
 
@@ -197,4 +199,4 @@ def _local(name: str) -> str:
 
 
 def _malformed() -> ProviderProblem:
-    return ProviderProblem(ProblemKind.MALFORMED, "The provider answered with no XML to be read.")
+    return ProviderProblem(ProblemKind.MALFORMED, "The response of the provider is not valid XML.")

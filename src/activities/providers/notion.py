@@ -183,7 +183,7 @@ class _Blocks:
         ):
             self._left -= len(page)
             if self._left < 0 or depth > MAX_DEPTH:
-                message = f"The page has more than {MAX_BLOCKS} blocks, or {MAX_DEPTH} levels."
+                message = f"The page has more than {MAX_BLOCKS} blocks or {MAX_DEPTH} levels."
                 raise ProviderProblem(ProblemKind.TOO_LARGE, message)
             blocks += page
         for block in blocks:
@@ -213,7 +213,7 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
         if cursor is None:
             return
         if cursor in cursors:
-            raise ProviderProblem(ProblemKind.MALFORMED, "Notion's pages lead in a circle.")
+            raise ProviderProblem(ProblemKind.MALFORMED, "Notion returned the same page twice.")
         cursors.add(cursor)
 
 

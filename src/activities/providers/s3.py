@@ -66,9 +66,9 @@ _CODES = {
     "AuthorizationHeaderMalformed": ProblemKind.INVALID,
 }
 _SAYS = {
-    ProblemKind.AUTH: "The bucket's server does not accept the credentials of the connection.",
-    ProblemKind.RATE_LIMITED: "The bucket's server is asked too often.",
-    ProblemKind.INVALID: "The bucket is in another region than the connection says.",
+    ProblemKind.AUTH: "The server of the bucket rejected the credentials of the connection.",
+    ProblemKind.RATE_LIMITED: "The rate limit of the bucket was reached.",
+    ProblemKind.INVALID: "The bucket is in a different region than in the connection.",
 }
 
 

@@ -252,14 +252,14 @@ def _read_key(text: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError:
-        raise ProviderProblem(ProblemKind.INVALID, "The host key cannot be read.") from None
+        raise ProviderProblem(ProblemKind.INVALID, "Invalid host key.") from None
 
 
 def _private(text: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_private_key(text)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
-        message = "The private key of the connection cannot be read, or is encrypted."
+        message = "The private key of the connection is invalid or encrypted."
         raise ProviderProblem(ProblemKind.AUTH, message) from None
 
 
@@ -267,19 +267,19 @@ def _problem(error: Exception) -> ProviderProblem:
     """The reason asyncssh failed; its own words may hold names of the server's machine."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
-            message = "The server shows another key than the one that is pinned."
+            message = "The host key of the server does not match the connection."
             return ProviderProblem(ProblemKind.AUTH, message)
         case asyncssh.PermissionDenied():
-            message = "The server does not accept the credentials of the connection."
+            message = "The server rejected the credentials of the connection."
             return ProviderProblem(ProblemKind.AUTH, message)
         case asyncssh.SFTPNoSuchFile() | asyncssh.SFTPNoSuchPath() | asyncssh.SFTPNotADirectory():
             return no_such_resource()
         case asyncssh.SFTPPermissionDenied():
-            message = "The server denies access to the resource."
+            message = "The server denied access to the resource."
             return ProviderProblem(ProblemKind.DENIED, message)
         case asyncssh.SFTPError() if not isinstance(error, asyncssh.SFTPConnectionLost):
-            message = "The server refuses the question."
+            message = "The server rejected the request."
             return ProviderProblem(ProblemKind.INVALID, message)
         case _:
-            message = "No connection to the server, or it broke off."
+            message = "The connection to the server failed."
             return ProviderProblem(ProblemKind.UNAVAILABLE, message)

@@ -64,15 +64,15 @@ _UNREACHED: Mapping[type[OutboundError], ProblemKind] = {
 }
 
 _REFUSED: Mapping[int, tuple[ProblemKind, str]] = {
-    400: (ProblemKind.INVALID, "The provider does not understand the question."),
-    401: (ProblemKind.AUTH, "The provider does not accept the credentials of the connection."),
-    403: (ProblemKind.DENIED, "The provider denies access to the resource."),
-    404: (ProblemKind.GONE, "The provider has no such resource."),
-    410: (ProblemKind.GONE, "The provider has no such resource any more."),
-    413: (ProblemKind.TOO_LARGE, "The provider finds the resource too large."),
-    416: (ProblemKind.INVALID, "The provider does not understand the question."),
-    422: (ProblemKind.INVALID, "The provider does not understand the question."),
-    429: (ProblemKind.RATE_LIMITED, "The provider is asked too often."),
+    400: (ProblemKind.INVALID, "The provider rejected the request."),
+    401: (ProblemKind.AUTH, "The provider rejected the credentials of the connection."),
+    403: (ProblemKind.DENIED, "The provider denied access to the resource."),
+    404: (ProblemKind.GONE, "The resource was not found at the provider."),
+    410: (ProblemKind.GONE, "The resource was deleted at the provider."),
+    413: (ProblemKind.TOO_LARGE, "The resource is too large for the provider."),
+    416: (ProblemKind.INVALID, "The provider rejected the request."),
+    422: (ProblemKind.INVALID, "The provider rejected the request."),
+    429: (ProblemKind.RATE_LIMITED, "The rate limit of the provider was reached."),
     # Google says so of too many questions, Notion of too many for all its users.
     529: (ProblemKind.UNAVAILABLE, "The provider is overloaded."),
 }
@@ -81,10 +81,10 @@ _REFUSED: Mapping[int, tuple[ProblemKind, str]] = {
 def refusal_of(answer: OutboundResponse) -> ProviderProblem:
     """The problem that an answer that is no success means, by its status alone."""
     kind, message = _REFUSED.get(
-        answer.status, (ProblemKind.MALFORMED, f"The provider answered {answer.status}.")
+        answer.status, (ProblemKind.MALFORMED, f"The provider returned {answer.status}.")
     )
     if answer.status >= 500:
-        kind, message = ProblemKind.UNAVAILABLE, f"The provider answered {answer.status}."
+        kind, message = ProblemKind.UNAVAILABLE, f"The provider returned {answer.status}."
     return ProviderProblem(kind, message, retry_after=answer.retry_after)
 
 
@@ -208,7 +208,9 @@ def object_of(answer: OutboundResponse) -> dict[str, Any]:
     """The JSON object of an answer. Raises ProviderProblem."""
     found = json_of(answer)
     if not isinstance(found, dict):
-        raise ProviderProblem(ProblemKind.MALFORMED, "The provider answered with no JSON object.")
+        raise ProviderProblem(
+            ProblemKind.MALFORMED, "The response of the provider is not a JSON object."
+        )
     return found
 
 
@@ -241,7 +243,7 @@ def secret_of(access: ProviderAccess, username: str | None) -> str:
 
 
 def no_such_resource() -> ProviderProblem:
-    return ProviderProblem(ProblemKind.GONE, "The provider has no such resource.")
+    return ProviderProblem(ProblemKind.GONE, "The resource was not found at the provider.")
 
 
 T = TypeVar("T")
@@ -279,7 +281,7 @@ class AuthorizedAdapter(AdapterWrapper):
         except ConnectionUseError as error:
             raise ProviderProblem(ProblemKind.AUTH, error.message) from None
         except (OutboundError, UnansweredError):
-            message = "The provider gives no new token at the moment."
+            message = "The provider did not return a new token."
             raise ProviderProblem(ProblemKind.UNAVAILABLE, message) from None
         return replace(access, credentials=connection.credentials)
 

@@ -85,7 +85,9 @@ def write_rows(query: DatabaseQuery, names: Sequence[str], rows: Iterable[Any], 
 
 def refuse_size(limit: str) -> NoReturn:
     """Raise what ends a query that gives too much."""
-    raise SourceProblem(ErrorKind.TOO_LARGE, f"The query gives more than {limit}. Ask for less.")
+    raise SourceProblem(
+        ErrorKind.TOO_LARGE, f"The result of the query is larger than {limit}. Read less data."
+    )
 
 
 def _plain(value: object) -> object:
@@ -106,7 +108,7 @@ def cursor_rows(fetch: Callable[[int], Sequence[Any]]) -> Iterator[Any]:
 def unreachable(query: DatabaseQuery) -> SourceProblem:
     """No connection: one message for all reasons, so that nobody scans ports with it."""
     host = query.address.host
-    message = f"No connection to {host}. Check its name, its port and TLS, and that it is up."
+    message = f"Can't connect to {host}. Check its name, port and TLS settings."
     return SourceProblem(ErrorKind.FETCH, message)
 
 
@@ -115,8 +117,8 @@ def not_let_in(query: DatabaseQuery) -> SourceProblem:
     address = query.address
     return SourceProblem(
         ErrorKind.AUTH,
-        f"{address.host} does not let {address.user} into {address.database}. Check the user, the"
-        " password of the connection, and the name of the database.",
+        f"{address.host} denied {address.user} access to {address.database}. Check the user, the"
+        " password of the connection and the name of the database.",
     )
 
 
@@ -124,8 +126,8 @@ def too_powerful(query: DatabaseQuery) -> SourceProblem:
     """A user who could read files of the server with a query."""
     return SourceProblem(
         ErrorKind.AUTH,
-        f"The user {query.address.user} may read or write files of the database's server."
-        " Name one that may only read tables.",
+        f"The user {query.address.user} can read or write files on the server of the database."
+        " Use one that can only read tables.",
     )
 
 
@@ -133,20 +135,20 @@ def reaches_elsewhere(query: DatabaseQuery) -> SourceProblem:
     """A user who could write, and reach other servers, through the database's server."""
     return SourceProblem(
         ErrorKind.AUTH,
-        f"The user {query.address.user} may call dblink, by which a query that reads may write, and"
-        " reach other servers. Revoke EXECUTE on dblink, dblink_exec and dblink_connect from"
-        " PUBLIC, or name a user without it.",
+        f"The user {query.address.user} can call dblink, which can write and reach other servers."
+        " Revoke EXECUTE on dblink, dblink_exec and dblink_connect from"
+        " PUBLIC, or use another user.",
     )
 
 
 def too_slow(query: DatabaseQuery) -> SourceProblem:
     """A statement that took its time. Another attempt takes it, too."""
-    message = f"The query took more than {query.seconds:,.0f} seconds. Ask for less."
+    message = f"The query took more than {query.seconds:,.0f} seconds. Read less data."
     return SourceProblem(ErrorKind.TIMEOUT, message, final=True)
 
 
 def broken_off(query: DatabaseQuery) -> SourceProblem:
-    message = f"{query.address.host} did not answer the query completely."
+    message = f"{query.address.host} returned an incomplete result."
     return SourceProblem(ErrorKind.FETCH, message)
 
 
@@ -155,11 +157,11 @@ def refused_query(
 ) -> SourceProblem:
     """A query that the database does not carry out, with what it said of it."""
     words = " ".join(message.replace(query.password, "***").split())[:_QUOTED]
-    return SourceProblem(kind, f"The database refused the query: {words}")
+    return SourceProblem(kind, f"The database rejected the query: {words}")
 
 
 def not_read_only() -> SourceProblem:
-    return SourceProblem(ErrorKind.MAPPING, "The query writes. A data source only reads.")
+    return SourceProblem(ErrorKind.MAPPING, "The query writes data. Data sources are read-only.")
 
 
 _POSTGRESQL_CONNECT_SECONDS = 10
@@ -441,7 +443,7 @@ def _mysql_problem(query: DatabaseQuery, error: Exception) -> SourceProblem:
     if CR.CR_ERROR_FIRST <= code <= CR.CR_ERROR_LAST:
         return broken_off(query)
     if not code and isinstance(error, TypeError | pymysql.ProgrammingError):
-        return refused_query(query, "The params do not fit the %s of the query.")
+        return refused_query(query, "The params don't match the %s of the query.")
     if isinstance(error, pymysql.DatabaseError) and code:
         return refused_query(query, message)
     return broken_off(query)
@@ -466,7 +468,7 @@ def answer_query(connection: Connection, query: DatabaseQuery, path: Path) -> No
     except SourceProblem as problem:
         answer = _problem_fields(problem)
     except MemoryError:
-        message = "The rows of the query take more memory than there is for them. Ask for less."
+        message = "The result of the query needs too much memory. Read less data."
         answer = _problem_fields(SourceProblem(ErrorKind.TOO_LARGE, message))
     # Whoever has heard the answer ends the process.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -82,7 +82,9 @@ async def object_key(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> 
     """The object of the file that a config names. Raises SourceProblem when it is gone."""
     found = await find_file(work, workspace_id, Id(config["fileId"]))
     if found is None:
-        raise SourceProblem(ErrorKind.FETCH, "The file is gone. Name another fileId.", final=True)
+        raise SourceProblem(
+            ErrorKind.FETCH, "The file was deleted. Choose another fileId.", final=True
+        )
     return found.object_key
 
 
@@ -93,7 +95,7 @@ async def copied(store: ObjectStore, key: str, path: Path) -> Path:
             async for piece in store.get(key):
                 file.write(piece)
         except FileNotFoundError:
-            message = "The content of the file is gone."
+            message = "The content of the file was deleted."
             raise SourceProblem(ErrorKind.FETCH, message, final=True) from None
     return path
 
@@ -128,7 +130,7 @@ async def _rows_from_process(checked: DatabaseQuery, path: Path, seconds: float)
     try:
         answer = await _process_answer(ours, seconds)
     except EOFError:
-        raise RuntimeError("The process that asks a database broke down.") from None
+        raise RuntimeError("The database process crashed.") from None
     finally:
         asking.terminate()
         await asyncio.shield(asyncio.to_thread(_end_process, asking))
@@ -149,7 +151,7 @@ async def _process_answer(connection: Connection, seconds: float) -> JsonObject:
         answer: JsonObject = from_json(connection.recv_bytes())
     except TimeoutError:
         raise SourceProblem(
-            ErrorKind.TIMEOUT, "The database takes too long to give its rows.", final=True
+            ErrorKind.TIMEOUT, "The database takes too long to return rows.", final=True
         ) from None
     finally:
         loop.remove_reader(connection.fileno())
@@ -246,7 +248,7 @@ class Fetchers:
                 object_key=await object_key(work, request.workspace_id, connection.config)
             )
         if connection.provider not in SQL_PROVIDERS:
-            raise SourceProblem(ErrorKind.AUTH, "The connection answers no SQL queries.")
+            raise SourceProblem(ErrorKind.AUTH, "The connection does not support SQL queries.")
         names = ("host", "port", "database", "user", "tls")
         address = DatabaseAddress(
             connection.provider, **{name: connection.config[name] for name in names}
@@ -310,7 +312,7 @@ class Fetchers:
 
     async def _resource(self, request: Wanted, path: Path) -> Fetched:
         if self._connections is None:
-            raise SourceProblem(ErrorKind.AUTH, "The connection is gone. Name another one.")
+            raise SourceProblem(ErrorKind.AUTH, "The connection was deleted. Choose another.")
         resource = WantedResource(
             request.workspace_id,
             request.user_id,
@@ -342,5 +344,5 @@ def _size(path: Path) -> int:
     size = path.stat().st_size
     if size > MAX_FETCH_BYTES:
         limit = MAX_FETCH_BYTES // 1024**2
-        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
+        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source is larger than {limit} MiB.")
     return size

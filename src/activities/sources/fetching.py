@@ -126,7 +126,7 @@ async def fetch_pages(
         page = state.next
         await keep(path, state)
     if page is not None and state.pages >= MAX_PAGES:
-        message = f"The source has more than {MAX_PAGES:,} pages. Ask for larger ones."
+        message = f"The source has more than {MAX_PAGES:,} pages. Use larger pages."
         raise SourceProblem(ErrorKind.TOO_LARGE, message)
     return state
 
@@ -185,11 +185,11 @@ def _check_progress(
     """Refuse a server that gives the same page again and again."""
     if following is not None and following in (asked, state.mark):
         raise SourceProblem(
-            ErrorKind.FETCH, "The server names a page as the next one that was there.", final=True
+            ErrorKind.FETCH, "The server returned a page that was already read.", final=True
         )
     if repeated:
         names = ", ".join(asked.get("query", {"the link": ""}))
-        message = f"The server answers the same page again. It seems to pass over {names}."
+        message = f"The server returned the same page again. It seems to ignore {names}."
         raise SourceProblem(ErrorKind.FETCH, message, final=True)
 
 
@@ -225,12 +225,12 @@ async def _fetch(
     if repeats:
         raise SourceProblem(
             ErrorKind.AUTH,
-            "The answer repeats the credentials that were sent, so nothing of it was kept.",
+            "The response contains the credentials of the request, so it was discarded.",
             final=True,
         )
     if state.bytes + response.bytes_received > MAX_FETCH_BYTES:
         limit = MAX_FETCH_BYTES // 1024**2
-        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
+        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source is larger than {limit} MiB.")
     return response
 
 

@@ -118,7 +118,9 @@ class Reading:
     async def _answer(self) -> bytes:
         answer = await asyncio.to_thread(self._received)
         if answer is None:
-            message = f"Reading the file takes longer than {self._seconds:g} seconds. Split it."
+            message = (
+                f"Reading the file takes longer than {self._seconds:g} seconds. Split the file."
+            )
             raise SourceProblem(ErrorKind.TIMEOUT, message, final=True)
         if answer[:1] == PROBLEM:
             problem = from_json(answer[1:])
@@ -145,7 +147,7 @@ def _broken_off(status: int | None) -> Exception:
         # The end of a library whose allocation was refused; Python itself raises MemoryError.
         return SourceProblem(ErrorKind.TOO_LARGE, TOO_MUCH_MEMORY)
     if status == -signal.SIGKILL:
-        return ReadingEndedError("The process that read the file was killed.")
+        return ReadingEndedError("The process reading the file was killed.")
     return SourceProblem(ErrorKind.PARSE, UNREADABLE)
 
 

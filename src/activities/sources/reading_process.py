@@ -178,7 +178,7 @@ TOO_MUCH_MEMORY = (
     "Reading the file takes more memory than its size allows. Split it, or delete what is empty:"
     " a cell far from the others makes a sheet large."
 )
-UNREADABLE = "The file breaks what reads it. Save it again, or in another format."
+UNREADABLE = "The source could not be parsed. Save it again, or in another format."
 
 _QUICK = 256 * 1024
 """Bytes of a file that is read before it would be noticed."""

@@ -55,7 +55,7 @@ async def auth_headers(
     name = auth["secretName"]
     value = (await secret_values(work, keys, workspace_id, [name])).get(name)
     if value is None:
-        raise SourceProblem(ErrorKind.AUTH, f"The workspace has no secret named {name}.")
+        raise SourceProblem(ErrorKind.AUTH, f"Secret {name} not found in the workspace.")
     return authentication(auth["type"], value, auth.get("headerName"))
 
 
@@ -97,10 +97,10 @@ def check_status(response: OutboundResponse) -> None:
     if 200 <= status < 300:
         return
     kind = ErrorKind.AUTH if status in {401, 403, 407} else ErrorKind.FETCH
-    message = f"The server answered {status}."
+    message = f"The server returned {status}."
     wait = response.retry_after
     if wait is not None and wait > MAX_RETRY_AFTER:
-        message += f" It asks to be left alone for {round(wait / 60):,} minutes."
+        message += f" Try again in {round(wait / 60):,} minutes."
         raise SourceProblem(kind, message, final=True)
     raise SourceProblem(kind, message, final=not response.retryable, retry_after=wait)
 

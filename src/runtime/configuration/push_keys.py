@@ -37,7 +37,7 @@ class VapidKey:
         if raw is None or len(raw) != _SCALAR_BYTES:
             raise ValueError("must be 32 bytes in base64url, as tools for Web Push print it")
         if not subject.startswith(("mailto:", "https://")):
-            raise ValueError("needs a subject that begins with mailto: or https://")
+            raise ValueError("needs a subject that starts with mailto: or https://")
         key = ec.derive_private_key(int.from_bytes(raw), ec.SECP256R1())
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         point = key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
@@ -74,7 +74,7 @@ class FcmAccount:
             )
         except (OSError, ValueError, KeyError, TypeError, JoseError):
             # Its text may quote the file.
-            raise ValueError(f"{path} is no readable service account file of Firebase") from None
+            raise ValueError(f"{path} is not a valid Firebase service account file") from None
 
     def assertion(self, scope: str, now: int, seconds: int) -> str:
         """The text that the token endpoint changes for an access token (RFC 7523)."""
@@ -106,7 +106,7 @@ class ApnsKey:
         try:
             key = ECKey.import_key(path.read_text("utf-8"))
         except (OSError, ValueError, TypeError, JoseError):
-            raise ValueError(f"{path} is no readable key file of APNs (.p8)") from None
+            raise ValueError(f"{path} is not a valid APNs key file (.p8)") from None
         return cls(key_id, team_id, topic, key)
 
     def token(self, now: int) -> str:

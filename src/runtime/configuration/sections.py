@@ -168,11 +168,11 @@ class MailServer:
         if parts.scheme not in _PORTS or not host or not is_host(host) or rest:
             raise ValueError(_FORM)
         if starttls not in _STARTTLS:
-            raise ValueError("starttls is one of required, auto and off")
+            raise ValueError("starttls must be required, auto or off")
         name, address = parseaddr(sender)
         domain = address.rpartition("@")[2]
         if not address.isascii() or not all(address.partition("@")) or not is_host(domain):
-            raise ValueError("the sender must be an e-mail address")
+            raise ValueError("the sender must be an email address")
         tls = parts.scheme == "smtps"
         return cls(
             host=host,

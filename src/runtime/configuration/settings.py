@@ -173,8 +173,8 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
             conninfo_to_dict(value.get_secret_value())
         except ProgrammingError:  # whose text may be a part of the password
             raise ValueError(
-                "must be a libpq URL: percent-encode what is special in its parts, and name only"
-                " parameters that libpq knows"
+                "must be a libpq URL: percent-encode special characters, and use only"
+                " parameters that libpq supports"
             ) from None
         return value
 
@@ -184,7 +184,7 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
         secrets = value.get_secret_value().split(",")
         if any(len(secret.strip().encode()) < 32 for secret in secrets):
             raise ValueError(
-                "must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one"
+                "must be at least 32 bytes without a comma; try `openssl rand -base64 48`"
             )
         return value
 
@@ -289,14 +289,14 @@ def sentence_of(problem: ErrorDetails) -> str:
         if not variable:
             return f"{words}."
     else:
-        words = _WORDS.get(problem["type"], "has a value that it cannot have")
+        words = _WORDS.get(problem["type"], "has an invalid value")
         context = problem.get("ctx", {})
         words = words.format(**{name: _plain(value) for name, value in context.items()})
     if not variable.isupper():
         variable = f"WORKSPACE_{variable.upper()}"
     if problem["type"] == "missing":
         return f"Set {variable}: {_PURPOSE.get(variable, 'it has no default')}."
-    return f"Correct {variable}: {words}."
+    return f"Fix {variable}: {words}."
 
 
 def _plain(value: object) -> object:
@@ -305,7 +305,7 @@ def _plain(value: object) -> object:
 
 _WORDS = {
     "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a whole number, and a smaller one",
+    "int_parsing_size": "must be a smaller whole number",
     "int_from_float": "must be a whole number",
     "float_parsing": "must be a number",
     "finite_number": "must be a number",

@@ -49,10 +49,10 @@ class _Pools(Collector):
     def collect(self) -> Iterator[Metric]:
         pools = self._database.pools()
         gauges = {
-            "in_use": ("Connections to the database that are in use.", "in_use"),
-            "idle": ("Open connections to the database that are free.", "idle"),
-            "waiting": ("Units of work that wait for a connection.", "waiting"),
-            "max": ("Connections to the database at most.", "most"),
+            "in_use": ("Database connections in use.", "in_use"),
+            "idle": ("Idle database connections.", "idle"),
+            "waiting": ("Units of work waiting for a database connection.", "waiting"),
+            "max": ("Maximum database connections.", "most"),
         }
         for name, (words, attribute) in gauges.items():
             family = GaugeMetricFamily(

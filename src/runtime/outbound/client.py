@@ -373,7 +373,7 @@ def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> Out
         case httpcore2.TimeoutException():
             return progress.late()
         case httpcore2.LocalProtocolError():
-            return InvalidRequestError("The request cannot be sent as HTTP.")
+            return InvalidRequestError("The request is not valid HTTP.")
         case httpcore2.RemoteProtocolError() if _is_header_overflow(error):
             return ResponseTooLargeError(progress.host, "header block", policy.max_header_bytes)
         case _:

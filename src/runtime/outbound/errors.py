@@ -33,7 +33,7 @@ class OutboundBlockedError(OutboundError):
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"{host} is not a public address. An operator can allow it by WORKSPACE_OUTBOUND_ALLOW."
+            f"{host} is not a public address. An operator can allow it in WORKSPACE_OUTBOUND_ALLOW."
         )
 
 
@@ -42,7 +42,7 @@ class OwnListenerError(OutboundBlockedError):
 
     def __init__(self, host: str, port: int) -> None:
         OutboundError.__init__(
-            self, f"Port {port} of {host} is the platform's own, which is not called from here."
+            self, f"Port {port} of {host} belongs to the platform and can't be called."
         )
 
 
@@ -55,9 +55,7 @@ class ConnectionFailedError(OutboundError):
     retryable = True
 
     def __init__(self, host: str) -> None:
-        super().__init__(
-            f"No connection to {host}. Check its name, port and certificate, and that it is up."
-        )
+        super().__init__(f"Can't connect to {host}. Check its name, port and certificate.")
 
 
 class OutboundTimeoutError(OutboundError):
@@ -67,7 +65,7 @@ class OutboundTimeoutError(OutboundError):
     retryable = True
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"{host} did not answer completely within its time.")
+        super().__init__(f"{host} timed out.")
 
 
 class InvalidResponseError(OutboundError):
@@ -77,7 +75,7 @@ class InvalidResponseError(OutboundError):
     retryable = True
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"{host} answered with something that is not a complete HTTP response.")
+        super().__init__(f"{host} returned an incomplete HTTP response.")
 
 
 class ResponseTooLargeError(OutboundError):
@@ -89,7 +87,7 @@ class ResponseTooLargeError(OutboundError):
     code = "too_large"
 
     def __init__(self, host: str, part: str, limit: int) -> None:
-        super().__init__(f"The {part} of the answer of {host} is larger than {limit} bytes.")
+        super().__init__(f"The {part} of the response of {host} is larger than {limit} bytes.")
         self.head: tuple[int, Mapping[str, str]] | None = None
 
 

@@ -138,7 +138,7 @@ class MailClient:
         await smtp.ehlo()
         offered = smtp.supports_extension("starttls")
         if server.starttls and not offered:
-            raise InvalidMailError("The mail server offers no STARTTLS, which is required.")
+            raise InvalidMailError("The mail server does not support STARTTLS, which is required.")
         if server.starttls is not False and offered:
             await smtp.starttls()
         if server.username is not None:
@@ -191,16 +191,16 @@ def _translated_errors(host: str) -> Iterator[None]:
     except TimeoutError:
         raise OutboundTimeoutError(host) from None
     except aiosmtplib.SMTPResponseException as error:
-        raise MailRefusedError(error.code, f"The mail server answered {error.code}.") from None
+        raise MailRefusedError(error.code, f"The mail server returned {error.code}.") from None
     except aiosmtplib.SMTPNotSupported:
-        raise InvalidMailError("The mail server offers no way to log in with a password.") from None
+        raise InvalidMailError("The mail server does not support password login.") from None
     except (aiosmtplib.SMTPException, OSError):
         raise ConnectionFailedError(host) from None
 
 
 def _refused_by_all(refused: Sequence[Refusal]) -> MailRefusedError:
     named = ", ".join(f"{refusal.address} ({refusal.status})" for refusal in refused)
-    return MailRefusedError(refused[0].status, f"The mail server did not take {named}.")
+    return MailRefusedError(refused[0].status, f"The mail server rejected {named}.")
 
 
 def _content(mail: Mail, server: MailServer) -> bytes:
@@ -227,4 +227,4 @@ def _address(text: str) -> Address:
         text.encode("ascii")
         return Address(addr_spec=text)
     except (ValueError, IndexError):  # what the parser of the standard library raises
-        raise InvalidMailError(f"{text} is not an e-mail address in ASCII.") from None
+        raise InvalidMailError(f"{text} is not a valid ASCII email address.") from None

@@ -132,8 +132,7 @@ class OutboundResponse:
             value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             raise InvalidBodyError(
-                f"The answer says it is {self.content_type.media_type}, but its body is not valid"
-                " JSON."
+                f"The response has the type {self.content_type.media_type}, but is not valid JSON."
             ) from None
         return value
 
@@ -281,7 +280,7 @@ def _headers(request: OutboundRequest) -> dict[str, str]:
         if not _TOKEN.fullmatch(lower) or lower in _RESERVED:
             raise InvalidRequestError(f"The header {name!r} cannot be set.")
         if not _VALUE.fullmatch(value):
-            raise InvalidRequestError(f"The header {name!r} holds a character HTTP does not allow.")
+            raise InvalidRequestError(f"The header {name!r} has an invalid character.")
         headers[lower] = value.strip()
     if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
         raise InvalidRequestError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.")
@@ -301,7 +300,7 @@ def _content(body: object, declared: str | None) -> tuple[bytes | None, str | No
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode(), JSON
     except (TypeError, ValueError, RecursionError):
-        raise InvalidRequestError(f"The body cannot be written as {media_type}.") from None
+        raise InvalidRequestError(f"The body can't be encoded as {media_type}.") from None
 
 
 def _fields(body: dict[str, Any]) -> dict[str, Any]:
@@ -346,7 +345,7 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
     try:
         url = hop.url.join(location).copy_with(fragment=None)
     except (httpx2.InvalidURL, UnicodeError):
-        raise InvalidUrlError(f"{hop.url.host} redirects to a URL that cannot be read.") from None
+        raise InvalidUrlError(f"{hop.url.host} redirects to an invalid URL.") from None
     check_url(url)
     headers = dict(hop.headers)
     if not (same_origin(hop.url, url) or is_https_upgrade(hop.url, url)):

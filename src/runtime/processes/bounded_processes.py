@@ -52,7 +52,7 @@ class CrowdedError(UnavailableError):
     """Too much work that takes long is under way; nothing of it was done."""
 
     def __init__(self) -> None:
-        super().__init__("Too many long evaluations are under way; try again.")
+        super().__init__("Too many long evaluations are running. Try again.")
 
 
 class WouldBlockError(Exception):

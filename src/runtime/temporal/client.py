@@ -37,9 +37,7 @@ class TemporalUnreachableError(ConnectionError):
     retryable = True
 
     def __init__(self, address: str) -> None:
-        super().__init__(
-            f"Temporal does not answer at {address}: check TEMPORAL_ADDRESS, and that it is up."
-        )
+        super().__init__(f"Can't reach Temporal at {address}. Check TEMPORAL_ADDRESS.")
 
 
 class UnknownNamespaceError(ConnectionError):
@@ -49,7 +47,7 @@ class UnknownNamespaceError(ConnectionError):
 
     def __init__(self, address: str, namespace: str) -> None:
         super().__init__(
-            f"Temporal at {address} has no namespace {namespace}: check TEMPORAL_NAMESPACE, or"
+            f"Namespace {namespace} not found at {address}. Check TEMPORAL_NAMESPACE, or"
             f" create it with `temporal operator namespace create --namespace {namespace}`."
         )
 

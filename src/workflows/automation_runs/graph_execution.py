@@ -336,7 +336,7 @@ class NodeTable:
 
     def markdown(self) -> str:
         """A table with one line per node, in the order they were reached."""
-        lines = ["| Node | Kind | State | Attempt |", "|---|---|---|---|"]
+        lines = ["| Node | Kind | Status | Attempt |", "|---|---|---|---|"]
         for node_id, (state, attempt) in self._states.items():
             shown = f"{MARKS[state]} {state} {self._progress.get(node_id, '')}".rstrip()
             lines.append(f"| {self._named(node_id)} | {shown} | {attempt or '-'} |")
@@ -368,7 +368,7 @@ class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run
 
 
 async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
-    """Close the run when it has lasted so long since it began. Raises RunEnded then."""
+    """Close the run when it has exceeded its time limit. Raises RunEnded then."""
     left = limit_seconds * ALLOWANCE - (workflow.time() - began)
-    await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Deadline of the run")
+    await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Run time limit")
     raise RunEnded(await transact(AutomationRunActivities.expire, run_id))

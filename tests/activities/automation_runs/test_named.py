@@ -15,6 +15,6 @@ BINDING = {"type": "trigger", "value": "id"}
 def test_what_a_binding_gave_names_nothing(name: str, code: str) -> None:
     check_named({name: ID}, {name: ID})
     check_named({name: None}, {name: BINDING})
-    with pytest.raises(NodeError, match=f"{name} takes an id and no binding") as refused:
+    with pytest.raises(NodeError, match=f"{name} must be an id, not a binding") as refused:
         check_named({name: ID}, {name: BINDING})
     assert refused.value.failure_code == code

@@ -205,7 +205,7 @@ async def test_a_user_of_files_of_the_server_is_refused(
     ask: Ask, request: pytest.FixtureRequest, engine: str, user: str
 ) -> None:
     problem = await ask.problem(request.getfixturevalue(engine), "SELECT 1", user=user)
-    assert (problem.kind, "files of the database's server" in problem.message) == (
+    assert (problem.kind, "files on the server of the database" in problem.message) == (
         ErrorKind.AUTH,
         True,
     )

@@ -247,10 +247,10 @@ async def bomb(writer: asyncio.StreamWriter) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "retryable", "words"),
     [
-        pytest.param(drip, "timeout", True, "did not answer completely", id="drip"),
-        pytest.param(never, "timeout", True, "did not answer completely", id="silent"),
+        pytest.param(drip, "timeout", True, "timed out", id="drip"),
+        pytest.param(never, "timeout", True, "timed out", id="silent"),
         pytest.param(
-            reply(200, [1])[:-1], "fetch", True, "not a complete HTTP response", id="truncated"
+            reply(200, [1])[:-1], "fetch", True, "incomplete HTTP response", id="truncated"
         ),
         pytest.param(bomb, "too_large", False, "larger", id="bomb"),
         pytest.param(
@@ -367,7 +367,7 @@ async def test_an_answer_that_repeats_the_credentials_is_not_kept(
     with pytest.raises(SourceProblem) as refused:
         await fetch(reply(200, body))
     assert (refused.value.kind, refused.value.retryable) == (ErrorKind.AUTH, False)
-    assert "repeats the credentials" in refused.value.message
+    assert "contains the credentials" in refused.value.message
     assert fetch.states == []
 
 

@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[TableFormat, Make, ErrorKind, str]] = {
         TableFormat.CSV,
         lambda: formatted(number("A2", 1)),
         ErrorKind.PARSE,
-        "Name the format xlsx",
+        "Choose the format xlsx",
     ),
     "one line": (
         TableFormat.CSV,
@@ -354,7 +354,7 @@ async def _watch(table: Reading) -> tuple[float, int]:
     ("ended_by", "raised", "said"),
     [
         (signal.SIGABRT, SourceProblem, "more memory"),
-        (signal.SIGSEGV, SourceProblem, "breaks what reads it"),
+        (signal.SIGSEGV, SourceProblem, "could not be parsed"),
         (signal.SIGKILL, ReadingEndedError, "killed"),
     ],
 )

@@ -97,7 +97,7 @@ async def test_a_user_who_was_granted_a_function_of_files_is_refused(
             problem = await ask.problem(postgresql, "SELECT 1 AS n")
         finally:
             await admin.execute(to.format(sql.SQL("REVOKE"), sql.SQL("FROM"), reader))
-    assert (problem.kind, "files of the database's server" in problem.message) == (
+    assert (problem.kind, "files on the server of the database" in problem.message) == (
         ErrorKind.AUTH,
         True,
     )
@@ -206,7 +206,7 @@ async def test_a_user_of_files_is_asked_for_none(
 ) -> None:
     problem = await ask.problem(mysql, READS_FILE.format(readable=readable), user=user)
     assert problem.kind is ErrorKind.AUTH
-    assert "files of the database's server" in problem.message
+    assert "files on the server of the database" in problem.message
 
 
 @pytest.mark.parametrize("user", [READER, "filer", "indirect"])

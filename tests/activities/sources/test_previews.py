@@ -228,9 +228,9 @@ NO_TABLES: dict[str, tuple[bytes, str]] = {
     "an empty object": (b"{}", "empty object, not a list"),
     "a list of an empty object": (b"[{}]", "empty objects"),
     "empty objects": (b"[{}, {}]", "empty objects"),
-    "null": (b"null", "no list of objects"),
-    "a text": (b'"x"', "no list of objects"),
-    "a number": (b"1", "no list of objects"),
+    "null": (b"null", "not a list of objects"),
+    "a text": (b'"x"', "not a list of objects"),
+    "a number": (b"1", "not a list of objects"),
 }
 
 

@@ -295,7 +295,7 @@ async def test_a_mapped_column_that_a_table_lacks_is_refused(source: MakeSource,
     await goods.read([{"code": "a", "qty": 3}])
     run = await goods.read([{"code": "a"}], ["code"])
     assert (run.status, run.error_kind) == ("failed", "mapping"), run
-    assert run.error == "There is no column qty; there are: code."
+    assert run.error == "Column qty not found. Columns: code."
 
 
 @pytest.mark.long

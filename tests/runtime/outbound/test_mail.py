@@ -167,7 +167,7 @@ async def test_a_wrong_password_is_refused_for_good_and_not_told(
     port = await listen(Accounts())
     with pytest.raises(MailRefusedError) as refused:
         await client(f"smtp://me:t0psecret@{NAME}:{port}", names, certificate).send(MAIL)
-    assert (refused.value.reply, refused.value.message) == (535, "The mail server answered 535.")
+    assert (refused.value.reply, refused.value.message) == (535, "The mail server returned 535.")
 
 
 async def test_a_password_is_not_sent_without_tls(listen: Open, names: Names) -> None:

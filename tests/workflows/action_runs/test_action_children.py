@@ -84,7 +84,7 @@ async def test_an_operator_who_ends_the_child_fails_the_node(engine: Engine, ser
     run = await engine.ended(automation_id, run_id)
     assert await error_codes(engine, run) == {"act": "action_failed"}
     ran = await actions.get(engine, ran.action_id, ran.id)
-    assert (ran.status, ran.error) == ("failed", "Its execution ended in Temporal.")
+    assert (ran.status, ran.error) == ("failed", "The execution was ended in Temporal.")
 
 
 @pytest.mark.long

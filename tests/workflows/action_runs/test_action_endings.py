@@ -219,7 +219,7 @@ async def test_an_automation_is_not_waited_for_longer_than_a_day(
     run_id = await actions.start(engine, action_id)
     await actions.until(engine, action_id, run_id, lambda run: states(run)["main"] == "running")
     run = await actions.ended(engine, action_id, run_id)
-    assert run.error == "The run it called did not end within a day."
+    assert run.error == "The called run did not end within a day."
     async with engine.database.transaction() as work:
         statement = select(automation_run.c.status).where(
             automation_run.c.automation_id == automation.id

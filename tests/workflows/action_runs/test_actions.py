@@ -194,7 +194,7 @@ async def test_a_condition_must_decide(engine: Engine) -> None:
     run = await act(
         engine, "sequence", {"go": 1}, steps=[step("a", "transform", output={}, when="trigger.go")]
     )
-    assert (run.status, run.error) == ("failed", "when: The expression must give true or false.")
+    assert (run.status, run.error) == ("failed", "when: The expression must return true or false.")
 
 
 @pytest.mark.long
@@ -286,7 +286,7 @@ async def test_a_failed_or_missing_automation_fails_the_step(engine: Engine) -> 
     assert run.error == "The automation failed: a: No."
     draft = await engine.draft(graph(node("a", "transform", output={})))
     run = await act(engine, "run_automation", automationId=str(draft))
-    assert run.error == "There is no published and enabled automation of this id."
+    assert run.error == "No published and enabled automation has this id."
 
 
 # ---- cancel

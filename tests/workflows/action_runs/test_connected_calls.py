@@ -51,7 +51,7 @@ async def test_a_call_elsewhere_sends_nothing(engine: Engine, serve: Serve) -> N
     connection_id = await connect(engine, endpoint.url)
     run = await act(engine, "http_request", url=elsewhere.url, connectionId=str(connection_id))
     assert run.status == "failed"
-    assert run.error == "The connection reaches another origin than the URL."
+    assert run.error == "The connection is for another origin than the URL."
     assert elsewhere.requests == []
 
 

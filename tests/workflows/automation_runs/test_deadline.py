@@ -89,7 +89,10 @@ WAITING: dict[str, Json] = {
 @pytest.mark.parametrize("kind", sorted(WAITING))
 async def test_a_run_that_waits_too_long_is_timed_out(hurried: Engine, kind: str) -> None:
     run = await hurried.run(WAITING[kind])
-    assert (run.status, run.error) == ("timed_out", "The run lasted longer than 1.5 seconds.")
+    assert (run.status, run.error) == (
+        "timed_out",
+        "The run exceeded its time limit of 1.5 seconds.",
+    )
     assert run.completed_at is not None
     assert run.started_at is not None
     lasted = run.completed_at - run.started_at
@@ -172,7 +175,7 @@ async def test_thirty_days_and_more_are_too_long(skipping_engine: Engine) -> Non
         "timed_out",
         {"first": "succeeded", "second": "cancelled"},
     )
-    assert run.error == "The run lasted longer than 30 days."
+    assert run.error == "The run exceeded its time limit of 30 days."
     assert by_node(run)["second"].output is None
 
 

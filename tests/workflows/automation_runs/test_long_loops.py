@@ -269,7 +269,7 @@ async def test_a_terminated_chunk_fails_the_loop(engine: Engine, serve: Serve) -
     chunk = engine.client.get_workflow_handle(f"{run_workflow}/loop/loop//0")
     await chunk.terminate(reason="The test wants it so.")
     run = await engine.ended(automation.id, run_id)
-    assert (run.status, run.error) == ("failed", "loop: Its iterations were ended from outside.")
+    assert (run.status, run.error) == ("failed", "loop: Its iterations were ended externally.")
 
 
 @pytest.mark.long

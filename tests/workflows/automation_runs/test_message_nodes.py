@@ -191,7 +191,7 @@ async def test_nobody_left_is_a_final_failure(engine: Engine) -> None:
     bad = new("refused")
     run = await engine.run(mail(bad, retry=AT_ONCE))
     assert await error_codes(engine, run) == {"mail": "smtp_550"}
-    assert run.error == f"mail: The mail server did not take {bad} (550)."
+    assert run.error == f"mail: The mail server rejected {bad} (550)."
     assert await attempts(engine, run.id) == []
 
 

@@ -131,7 +131,7 @@ async def test_a_mock_that_chooses_no_case_fails_its_node(engine: Engine) -> Non
     pick = node("pick", "switch", cases=[{"key": "a", "expression": "true"}])
     automation_id = await engine.draft(graph(pick))
     run = await engine.test(automation_id, mocks={"pick": {"case": {"key": "a"}}})
-    assert run.error == "pick: The mock's case must be the key of a case."
+    assert run.error == "pick: The case of the mock must be the key of a case."
 
 
 async def test_mocks_are_for_test_runs_alone(engine: Engine) -> None:

@@ -86,6 +86,6 @@ async def test_a_connection_that_was_moved_signs_in_nowhere_else(
     assert (await client.patch(path, json=moved)).is_success
     failed = await source.refresh()
     assert (failed["status"], failed["errorKind"]) == ("failed", "auth")
-    assert failed["error"] == "The connection reaches another origin than the URL."
+    assert failed["error"] == "The connection is for another origin than the URL."
     assert source.endpoint.requests == []
     assert elsewhere.requests == []

@@ -139,7 +139,7 @@ async def test_a_mapping_names_columns_that_are_there(importing: Any) -> None:
     fields = [{"sourcePath": "Nmae", "fieldKey": "title", "label": "Name", "kind": "text"}]
     answer = await importing(CSV, "csv", fields=fields)
     assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
-    assert "no column Nmae; there are: Name, Betrag" in answer.json()["message"]
+    assert "Column Nmae not found. Columns: Name, Betrag" in answer.json()["message"]
 
 
 @pytest.mark.long

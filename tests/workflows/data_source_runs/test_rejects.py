@@ -245,7 +245,7 @@ async def test_an_answer_without_a_list_says_what_it_is(
     answer = await client.post(f"{space.path}/data-sources/preview", json=body)
     assert answer.status_code == 400
     message = answer.json()["message"]
-    assert "empty object" in message or "no list of objects" in message
+    assert "empty object" in message or "not a list of objects" in message
     raw = base64.b64encode(content.encode()).decode()
     given = {"label": "A", "kind": "inline", "format": "json", "content": raw, "fields": []}
     imported = await client.post(f"{space.path}/data-sources/import-spreadsheet", json=given)

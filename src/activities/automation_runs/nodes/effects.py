@@ -53,7 +53,7 @@ async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResul
     if client is None:
         raise NodeError(
             "email_not_configured",
-            "No mail server is configured. An operator sets WORKSPACE_SMTP_URL and"
+            "No mail server is configured. An operator can set WORKSPACE_SMTP_URL and"
             " WORKSPACE_SMTP_FROM.",
         )
     config = SendEmailConfig.model_validate(storable(outgoing.parameters))
@@ -147,7 +147,7 @@ RECOGNIZABLE = 6
 """Characters that credentials have at least to be looked for in what comes back."""
 _FAILS = frozenset({"connection_error", "http_401", "http_403", "http_407"})
 """Codes of failures by which a connection fails: its credentials are gone, or not taken."""
-UNSAID = " What it said is not shown, because the call sends a secret."
+UNSAID = " The response is hidden, because the call sends a secret."
 
 
 class Secrecy:

@@ -59,7 +59,7 @@ class SavedAnswers:
         Raises DeniedError, NotFoundError and ValidationError.
         """
         if Scope.FILES_WRITE not in outgoing.actor.scopes:
-            raise DeniedError("Saving an answer needs the scope files:write.")
+            raise DeniedError("Saving a response needs the scope files:write.")
         async with self._database.transaction() as work:
             await check_parent(work, outgoing.actor, place.parent_item_id)
 
@@ -74,7 +74,7 @@ class SavedAnswers:
         if redaction is not None and await asyncio.to_thread(_repeats, redaction, path):
             raise NodeError(
                 "secret_repeated",
-                "The answer repeats a secret that was sent, so it was not saved.",
+                "The response contains a secret from the request, so it was not saved.",
             )
         size, digest = await asyncio.to_thread(size_and_digest, path)
         key = new_object_key(outgoing.workspace_id)
@@ -261,7 +261,7 @@ def storable(value: JsonValue, depth: int = 0) -> JsonValue:
     Raises NodeError for one that nests deeper than a binding can read.
     """
     if depth > MAX_DEPTH:
-        raise NodeError("invalid_body", f"The answer is nested deeper than {MAX_DEPTH} levels.")
+        raise NodeError("invalid_body", f"The response is nested deeper than {MAX_DEPTH} levels.")
     if isinstance(value, str):
         return _storable_text(value)
     if isinstance(value, list):
@@ -281,7 +281,7 @@ def unexpected(response: OutboundResponse) -> NodeError:
     wait = response.retry_after
     return NodeError(
         f"http_{response.status}",
-        f"The server answered {response.status}.",
+        f"The server returned {response.status}.",
         retryable=not 400 <= response.status < 500 or response.retryable,
         retry_after=None if wait is None else min(wait, MAX_RETRY_AFTER),
         quoted=_excerpt(response),

@@ -79,7 +79,7 @@ def check_named(parameters: JsonObject, configured: JsonObject) -> None:
     """
     for name, code in NAMED.items():
         if parameters.get(name) is not None and not isinstance(configured.get(name), str):
-            raise NodeError(code, f"{name} takes an id and no binding.")
+            raise NodeError(code, f"{name} must be an id, not a binding.")
 
 
 log = structlog.get_logger()
@@ -99,7 +99,7 @@ class Failure:
     output: JsonObject | None = None
 
 
-TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
+TOO_LONG = Failure("timeout", "The database query timed out. Read less data.")
 
 
 def failure_of(error: Exception) -> Failure:
@@ -108,7 +108,7 @@ def failure_of(error: Exception) -> Failure:
         case OutboundError():
             return Failure(error.code, error.message, error.retryable)
         case NodeError():
-            quote = f" It said: {error.quoted}" if error.quoted else ""
+            quote = f" Response: {error.quoted}" if error.quoted else ""
             message = error.message + quote
             facts = (error.retryable, error.retry_after, error.output)
             return Failure(error.failure_code, message, *facts)

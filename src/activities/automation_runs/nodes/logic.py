@@ -42,7 +42,7 @@ def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
 def _holds(expression: str, context: BindingContext, what: str) -> bool:
     result = saved_expression(expression).evaluate(context.variables())
     if not isinstance(result, bool):
-        raise NodeError("binding_error", f"{what} must give true or false.")
+        raise NodeError("binding_error", f"{what} must return true or false.")
     return result
 
 

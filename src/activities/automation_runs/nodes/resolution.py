@@ -142,7 +142,7 @@ def _case(mock: JsonObject) -> str | None:
     key = mock.get("case")
     if isinstance(key, str | None):
         return key
-    raise NodeError("validation_error", "The mock's case must be the key of a case.")
+    raise NodeError("validation_error", "The case of the mock must be the key of a case.")
 
 
 def _waited_result(kind: str, output: JsonObject) -> NodeResult:

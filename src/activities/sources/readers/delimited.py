@@ -59,7 +59,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
 
     _, first = next(below(0), (0, None))
     if first is None:
-        what = "row of headers where it is looked for" if skipped else "line with a value"
+        what = "header row where expected" if skipped else "line with a value"
         refuse(f"The file has no {what}.")
     width = max([len(first), *(len(line) for _, line in islice(below(), 1_000))])
     named = _cells(first) if header else None
@@ -119,9 +119,9 @@ def _check_kind(sample: bytes) -> None:
     if not sample.strip():
         refuse("The file is empty.")
     if _MARKUP.match(sample):
-        refuse("The file is HTML, not delimited text. Check its address, and who may read it.")
+        refuse("The file is HTML, not delimited text. Check its URL and access.")
     if sample.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        refuse("The file is a workbook, not delimited text. Name the format xlsx, xls or ods.")
+        refuse("The file is a workbook, not delimited text. Choose the format xlsx, xls or ods.")
 
 
 def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
@@ -129,7 +129,7 @@ def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
         with path.open(encoding=encoding, newline="") as text:
             yield from read_lines(bounded_lines(text), delimiter)
     except (UnicodeError, LookupError):
-        refuse(f"The file is not written in {encoding}. Name its encoding.")
+        refuse(f"The file is not encoded in {encoding}. Choose its encoding.")
 
 
 def read_lines(
@@ -167,7 +167,7 @@ def read_lines(
     except csv.Error:
         most = MAX_CELL_BYTES // 1024
         _check_quotes(row, read, delimiter, f", or the cell is longer than {most} KiB")
-        refuse(f"A cell in line {read + 1} is too long: it may hold {most} KiB.")
+        refuse(f"A cell in line {read + 1} is too long: the limit is {most} KiB.")
 
 
 def stated_delimiter(line: str) -> str | None:
@@ -248,7 +248,7 @@ def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:
     try:
         text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
     except LookupError:
-        refuse(f"There is no encoding named {encoding}.")
+        refuse(f"Unknown encoding {encoding}.")
     stated = stated_delimiter(text.partition("\n")[0].partition("\r")[0])
     if options.format is TableFormat.TSV:
         return stated or "\t"

@@ -40,13 +40,12 @@ _DEPTH = 4
 _MAX_VISITED = 20_000_000
 """Values that a path may come across in one page."""
 _ONE_OBJECT = (
-    "The answer is one object, not a list, and is read as one row."
-    " If it holds a list of rows, name where they are with jsonPath."
+    "The response is one object, not a list, and is read as one row."
+    " To read a list inside it, set jsonPath."
 )
 _NO_COLUMNS = "The rows are empty objects, so there are no columns to read."
 _EMPTY_OBJECT = (
-    "The answer is an empty object, not a list of rows."
-    " Check the address, or name where the rows are with jsonPath."
+    "The response is an empty object, not a list of rows. Check the URL, or set jsonPath."
 )
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
@@ -130,7 +129,7 @@ def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
         check_count(len(rows[0]))
         return rows[0], json_path
     if not rows and not _names_a_list(value, json_path):
-        refuse(f"Nothing is at {json_path} in the answer.", ErrorKind.MAPPING)
+        refuse(f"{json_path} not found in the response.", ErrorKind.MAPPING)
     return rows, json_path
 
 
@@ -161,7 +160,7 @@ def _first_list(value: object) -> tuple[list[Any], str]:
     if empty is not None:
         return [], empty
     if not isinstance(value, dict | list):
-        refuse("The answer holds no list of objects. Name where the rows are with jsonPath.")
+        refuse("The response is not a list of objects. Set jsonPath to the rows.")
     rows = value if isinstance(value, list) else [value]
     check_count(len(rows))
     return rows, "$"
@@ -227,7 +226,7 @@ def _value(content: bytes, options: ReadOptions, what: str) -> JsonValue:
             pass
     text = stated.decode(content)
     if text is None:
-        refuse(f"{what} is not written in {stated.charset or 'utf-8'}. JSON is written in UTF-8.")
+        refuse(f"{what} is not written in {stated.charset or 'utf-8'}. JSON must be UTF-8.")
     return _parsed(text, what)
 
 
@@ -263,8 +262,8 @@ def _parsed(content: bytes | str, what: str) -> JsonValue:
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
-            refuse(f"{what} is HTML or XML, not JSON. Check its address, and who may read it.")
-        refuse(f"{what} is not JSON: {str(error)[:200]}.")
+            refuse(f"{what} is HTML or XML, not JSON. Check its URL and access.")
+        refuse(f"{what} is not valid JSON: {str(error)[:200]}.")
     except BaseException as error:
         # The library panics where it is refused memory, and a panic is no Exception.
         if isinstance(error, Exception):

@@ -47,7 +47,7 @@ def check_archive(path: Path) -> int:
     if unzipped > _SMALL and unzipped / zipped > MAX_ZIP_RATIO:
         refuse(
             f"The workbook unpacks to more than {MAX_ZIP_RATIO} times its size."
-            " Save it again in a spreadsheet program, without what is empty.",
+            " Save it again in a spreadsheet program, without empty cells.",
             ErrorKind.TOO_LARGE,
         )
     return unzipped

@@ -43,7 +43,7 @@ def read_sqlite(path: Path, options: ReadOptions) -> Table:
     """The table that a query of the file gives. Raises SourceProblem."""
     with path.open("rb") as file:
         if file.read(16) != b"SQLite format 3\x00":
-            refuse("The file is no SQLite database, or an encrypted one.")
+            refuse("The file is not a SQLite database, or is encrypted.")
 
     with _selected(path, options) as cursor:
         named = [column[0] for column in cursor.description or ()]
@@ -95,11 +95,13 @@ def _authorize(action: int, _first: object, second: object, *_where: object) -> 
 def _refuse(error: Exception) -> NoReturn:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_INTERRUPT:
-        refuse(f"The query took more than {SECONDS:.0f} seconds. Ask for less.", ErrorKind.TIMEOUT)
+        refuse(
+            f"The query took more than {SECONDS:.0f} seconds. Read less data.", ErrorKind.TIMEOUT
+        )
     if code == sqlite3.SQLITE_AUTH:
-        refuse("The query does more than read the tables of the file.", ErrorKind.MAPPING)
+        refuse("The query can only read tables of the file.", ErrorKind.MAPPING)
     if code == sqlite3.SQLITE_TOOBIG:
-        refuse("A value of the query is too large. Ask for less.", ErrorKind.TOO_LARGE)
+        refuse("A value in the result is too large. Read less data.", ErrorKind.TOO_LARGE)
     if code in _DAMAGED:
-        refuse("The file is damaged, or an encrypted SQLite database.")
-    refuse(f"SQLite refused the query: {' '.join(str(error).split())[:300]}", ErrorKind.MAPPING)
+        refuse("The file is damaged or encrypted.")
+    refuse(f"SQLite rejected the query: {' '.join(str(error).split())[:300]}", ErrorKind.MAPPING)

@@ -122,7 +122,7 @@ def bounded_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
         if len(line) == _LONGEST_LINE:
             longest = _LONGEST_LINE // 1024**2
             refuse(
-                f"Line {number} is longer than {longest} MiB. Is the format the right one?",
+                f"Line {number} is longer than {longest} MiB. Check the format.",
                 ErrorKind.TOO_LARGE,
             )
         yield line
@@ -147,4 +147,4 @@ def bounded(rows: Iterator[Row]) -> Iterator[Row]:
 def check_cell(text: str) -> None:
     """Refuse a cell that is longer than a table may hold."""
     if len(text.encode(errors="replace")) > MAX_CELL_BYTES:
-        refuse(f"A cell holds more than {MAX_CELL_BYTES // 1024} KiB.", ErrorKind.TOO_LARGE)
+        refuse(f"A cell is larger than {MAX_CELL_BYTES // 1024} KiB.", ErrorKind.TOO_LARGE)

@@ -58,7 +58,7 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
         header = header_row(map(_column, islice(window.rows(sheet, 0), HEADER_SEARCH)))
     first = next(window.rows(sheet, header - 1), None) if header else None
     if header and first is None:
-        refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
+        refuse(f"The sheet {sheet.name} has no header row where expected.")
     headers = headers_of(first and [*_column(first)], window.width)
     numbers = RowNumbers()
 
@@ -140,7 +140,7 @@ def _named(path: Path, parts: Sequence[str]) -> Path:
 def _check_name(wanted: str | None, names: Sequence[str], shown: Sequence[str]) -> None:
     if wanted is not None and wanted not in names:
         known = ", ".join(shown[:20])
-        refuse(f"The workbook has no sheet named {wanted[:100]}; it has: {known}.")
+        refuse(f"Sheet {wanted[:100]} not found. Sheets: {known}.")
 
 
 class _Window:
@@ -155,7 +155,7 @@ class _Window:
         """The cells of a range; without one, all from the first row and column that have any."""
         if sheet.start is None or sheet.end is None:
             others = ", ".join(name for name in names[:20] if name != sheet.name)
-            also = f" Name another with sheetName: {others}." if others else ""
+            also = f" Choose another sheetName: {others}." if others else ""
             refuse(f"The sheet {sheet.name} is empty.{also}")
         (top, left_column), (bottom, right) = sheet.start, sheet.end
         if cell_range is None:
@@ -167,7 +167,7 @@ class _Window:
         used = f"{column_letter(left_column)}{top + 1}:{column_letter(right)}{bottom + 1}"
         bottom, right = min(bottom, last[0]), min(right, last[1])
         if begin_row > bottom or begin_column > right:
-            refuse(f"The sheet {sheet.name} has no cells in {cell_range}; it has some in {used}.")
+            refuse(f"The sheet {sheet.name} has no cells in {cell_range}; its cells are in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
     def rows(self, sheet: _Sheet, skipped: int) -> Iterator[list[Any]]:

@@ -311,4 +311,4 @@ def _local(name: str) -> str:
 
 
 def _refuse(*_declared: object) -> NoReturn:
-    raise ValueError("The part is no plain XML.")
+    raise ValueError("A part is not plain XML.")
