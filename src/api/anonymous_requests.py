@@ -159,5 +159,5 @@ async def admit_visitor(request: ApiRequest, token: str | None, session: str | N
 def _header(request: ApiRequest, name: str) -> str | None:
     values = request.headers_named(name.lower().encode())
     if len(values) > 1:
-        raise ValidationError.at(name, "Send the header once.")
+        raise ValidationError.at(name, "Send the header only once.")
     return values[0].decode("latin-1") if values else None

@@ -34,13 +34,13 @@ class Metrics:
         self._registry = registry = process_registry(database)
         self._requests = Counter(
             "workspace_http_requests",
-            "Requests that were answered.",
+            "Answered requests.",
             ["operation", "status"],
             registry=registry,
         )
         self._seconds = Histogram(
             "workspace_http_request_seconds",
-            "Seconds until the answer of a request began.",
+            "Seconds until the response started.",
             ["operation"],
             registry=registry,
             buckets=_BUCKETS,
@@ -49,7 +49,7 @@ class Metrics:
         self._histograms: dict[str, Histogram] = {}
         self._is_up = Gauge(
             "workspace_database_up",
-            "1 when the database answered, else 0: then only this process is shown.",
+            "1 if the database is up, else 0. Then only this process is shown.",
             registry=registry,
         )
         self._platform = CollectorRegistry()
@@ -99,16 +99,16 @@ class _Gauges:
         def gauge(name: str, words: str, *labels: str) -> Gauge:
             return Gauge(f"workspace_{name}", words, labels, registry=registry)
 
-        self._relay = gauge("relay_waiting", "Intents that Temporal has not been told yet.")
-        self._lag = gauge("relay_lag_seconds", "Age of the oldest of them.")
-        self._retried = gauge("relay_retried", "Those that could not be delivered at once.")
-        self._events = gauge("events_waiting", "Events that no automation has answered yet.")
-        self._events_age = gauge("events_oldest_seconds", "Age of the oldest of them.")
-        self._open = gauge("open_work", "Accepted work that has not ended.", "kind", "status")
+        self._relay = gauge("relay_waiting", "Outbox intents not yet delivered to Temporal.")
+        self._lag = gauge("relay_lag_seconds", "Age of the oldest outbox intent.")
+        self._retried = gauge("relay_retried", "Outbox intents being retried.")
+        self._events = gauge("events_waiting", "Events not yet dispatched to automations.")
+        self._events_age = gauge("events_oldest_seconds", "Age of the oldest event.")
+        self._open = gauge("open_work", "Open work.", "kind", "status")
         self._open_age = gauge(
-            "open_work_oldest_seconds", "Age of the oldest of it.", "kind", "status"
+            "open_work_oldest_seconds", "Age of the oldest open work.", "kind", "status"
         )
-        self._workers = gauge("workers", "Worker processes that are alive.", "queue")
+        self._workers = gauge("workers", "Live worker processes.", "queue")
 
     def show(self, state: SystemState) -> None:
         """Set all gauges."""
@@ -143,10 +143,10 @@ class _Counts(Collector):
 
 
 def _attribute_counts() -> _Counts:
-    words = "Runs that ended, by a counted attribute."
+    words = "Ended runs, by counted attribute."
     return _Counts("workspace_runs_by_attribute", words, ["key", "value", "status"])
 
 
 def _ended_work() -> _Counts:
-    words = "Work that ended: runs, imports, deliveries, jobs."
+    words = "Ended work: runs, imports, deliveries, jobs."
     return _Counts("workspace_ended_work", words, ["kind", "status"])

@@ -170,7 +170,7 @@ class TooManyConnectionsError(RateLimitedError):
     headers: ClassVar[dict[str, str]] = {"Retry-After": "2"}
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"One address may hold {most} connections; use those that are open.")
+        super().__init__(f"Limit of {most} connections per IP address. Reuse open connections.")
 
 
 class ConnectionLimits:
@@ -308,7 +308,7 @@ class BoundedConnection(HttpToolsProtocol):
         if is_long:
             self._refuse(HeadTooLargeError())
         elif not self._names_host:
-            self._refuse(MalformedRequestError("An HTTP/1.1 request has one Host header."))
+            self._refuse(MalformedRequestError("An HTTP/1.1 request must have one Host header."))
         else:
             self._refuse(MalformedRequestError())
 
@@ -368,7 +368,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._watch()
         elif self._part is _Part.HEAD:
             seconds = f"{self._limits.head_seconds:g}"
-            self._refuse(RequestTimeoutError(f"The head of a request has {seconds} seconds."))
+            self._refuse(RequestTimeoutError(f"The headers did not arrive in {seconds} s."))
         else:
             self._close()
 

@@ -93,7 +93,7 @@ class UnsyncedProfileError(UnavailableError):
     """
 
     def __init__(self) -> None:
-        super().__init__("The caller's profile is changing right now; try again soon.")
+        super().__init__("The profile of the caller is being updated. Try again soon.")
 
 
 async def authenticate(

@@ -136,13 +136,12 @@ def _check_credential(access: Access, caller: Caller) -> None:
     is_key = caller.principal.type is PrincipalType.API_KEY
     if access.credential == "session" and is_key:
         raise DeniedError(
-            "This operation needs a user's session as `Authorization: Bearer`; an API key cannot"
-            " call it."
+            "This operation needs a user session as `Authorization: Bearer`, not an API key."
         )
     if access.credential == "key" and not is_key:
-        raise DeniedError("This operation needs an API key; a session cannot call it.")
+        raise DeniedError("This operation needs an API key, not a session.")
     if access.platform_admin and not caller.principal.platform_admin:
-        raise DeniedError("This operation is for platform administrators.")
+        raise DeniedError("This operation needs a platform administrator.")
 
 
 def _workspaces(access: Access, request: ApiRequest, caller: Caller) -> Sequence[UUID]:
@@ -178,7 +177,7 @@ def _own_workspace(request: ApiRequest, caller: Caller) -> UUID | None:
     if given is not None:
         return parse_id(given)
     if own is None:
-        raise ValidationError.at(WORKSPACE, "A session must say which workspace it means.")
+        raise ValidationError.at(WORKSPACE, "Required with a session: the workspace to use.")
     return own
 
 

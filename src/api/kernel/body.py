@@ -61,7 +61,7 @@ class PacedReceive:
                 message = await self._receive()
         except TimeoutError:
             raise RequestTimeoutError(
-                f"The body arrives at less than {self._rate:g} bytes a second; send it again."
+                f"The body arrived at less than {self._rate:g} bytes per second. Send it again."
             ) from None
         earned = len(message.get("body", b"")) / self._rate
         self._left = min(self._seconds, self._left - (loop.time() - start) + earned)

@@ -45,12 +45,12 @@ PAGE_HEADERS: Mapping[str, str] = {
 class ForeignFormError(DeniedError):
     """The request was not sent by a page of ours in the session it is for."""
 
-    advice = "Open the page again and repeat what you did there."
+    advice = "Reload the page and try again."
 
     def __init__(self) -> None:
         super().__init__(
-            "Nothing was changed: this was not sent by a page that is open in your session."
-            " Reload the page and try again."
+            "Nothing was changed: the page is outdated or from another session. Reload it and try"
+            " again."
         )
 
 
@@ -61,7 +61,7 @@ class NoSubresourceError(DeniedError):
     """
 
     def __init__(self) -> None:
-        super().__init__("A page of this address may not use this as a script or a style.")
+        super().__init__("This resource can't be used as a script or style.")
 
 
 def refuse_subresource(headers: Mapping[str, str]) -> None:
@@ -184,7 +184,7 @@ def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
         return Form(body, token, keys)
     kind = b"".join(value for name, value in listed if name == b"content-type")
     if kind.partition(b";")[0].strip().lower() != b"application/x-www-form-urlencoded":
-        refusal = UnsupportedMediaTypeError("Send the fields of a form.")
+        refusal = UnsupportedMediaTypeError("Send the body as a form.")
         return Form(Body(refusal=refusal), token, keys)
     fields, wrong = _fields(body.raw)
     if wrong is not None:
@@ -208,10 +208,10 @@ def _fields(raw: bytes) -> tuple[dict[str, str], PlatformError | None]:
     try:
         pairs = parse_qsl(raw.decode("ascii"), errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
-        return {}, ValidationError("The form is not readable UTF-8 text.")
+        return {}, ValidationError("The form is not valid UTF-8.")
     fields: dict[str, str] = {}
     for name, value in pairs:
         if name in fields:
-            return {}, ValidationError.at(name[:100], "Give this field once.")
+            return {}, ValidationError.at(name[:100], "This field can only be sent once.")
         fields[name] = value
     return fields, None

@@ -25,7 +25,7 @@ class UnknownMethodError(MethodNotAllowedError):
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         methods = ", ".join(sorted({operation.method for operation in operations}))
-        super().__init__(f"This path does not know that method; it knows: {methods}.")
+        super().__init__(f"This path does not support the method. Allowed: {methods}.")
         self.headers = {"Allow": methods}  # type: ignore[misc]  # of this path
         self.is_public = all(one.access.credential == "none" for one in operations)
         """Anybody may call the operations of the path."""

@@ -211,7 +211,7 @@ class CrowdError(RateLimitedError):
     """Requests of one caller wait for each other."""
 
     def __init__(self) -> None:
-        super().__init__("Too many requests of this caller are under way; send fewer at once.")
+        super().__init__("Too many concurrent requests. Send fewer at once.")
 
 
 class ConnectionShares:

@@ -365,7 +365,7 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
         if parameter is None and wire == "workspaceId" and operation.chooses_workspace:
             continue
         if parameter is None:
-            details.append(Detail(wire[:100], "This operation has no such query parameter."))
+            details.append(Detail(wire[:100], "Unknown query parameter."))
             continue
         try:
             arguments[parameter.name] = parameter.adapter.validate_python(text)
@@ -395,13 +395,13 @@ def _read_query(query_string: bytes, *, keep_blank: bool) -> dict[str, str]:
             max_num_fields=_MAX_PARAMETERS,
         )
     except ValueError:
-        raise ValidationError("The query string is not readable UTF-8 text.") from None
+        raise ValidationError("The query string is not valid UTF-8.") from None
     query: dict[str, str] = {}
     for name, value in pairs:
         if name in query:
-            raise ValidationError.at(name[:100], "Give this query parameter once.")
+            raise ValidationError.at(name[:100], "This query parameter can only be sent once.")
         if "\x00" in value or "\x00" in name:
-            raise ValidationError.at(name.replace("\x00", "")[:100], "NUL is not text.")
+            raise ValidationError.at(name.replace("\x00", "")[:100], "must not contain NUL.")
         query[name] = value
     return query
 
@@ -424,11 +424,11 @@ def body_argument(
         return None, _nothing(raw), {}
     if not raw:
         if not body.optional:
-            raise ValidationError.at("", "The body is empty; send a JSON object.")
+            raise ValidationError.at("", "The body is empty. Send a JSON object.")
         raw = b"{}"
     value = _strict(raw)
     if value is None:
-        raise ValidationError.at("", "The body is null; send a JSON object.")
+        raise ValidationError.at("", "The body is null. Send a JSON object.")
     raw, echoed = take_echoes(operation, raw, value)
     try:
         return body.adapter.validate_json(raw), value, echoed
@@ -489,4 +489,4 @@ def check_echoes(
     for key, value in echoed.items():
         given = value.lower() if key == "id" and isinstance(value, str) else value
         if given != answer[key]:
-            raise ValidationError.at(key, "It cannot be changed; leave it out.")
+            raise ValidationError.at(key, "This key is read-only. Leave it out.")

@@ -101,7 +101,7 @@ class RangeNotSatisfiableError(PlatformError):
     headers: ClassVar[dict[str, str]] = {"Content-Range": "bytes */*"}
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"The file has {size} bytes; ask for some of them.")
+        super().__init__(f"The range is outside the file, which has {size} bytes.")
         self.headers = {"Content-Range": f"bytes */{size}"}  # type: ignore[misc]
 
 

@@ -45,7 +45,7 @@ def _limit(value: object, most: int = MAX_LIMIT) -> object:
         return value
     count = _COUNT.fullmatch(value)
     if count is None:
-        raise ValueError("The limit must be a whole number from 1.")
+        raise ValueError("Must be a whole number of at least 1.")
     # Python refuses to read a number of thousands of digits.
     return min(int(count[1][:9]), most)
 
@@ -54,7 +54,7 @@ def _flag(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in {"true", "false"}:
-        raise ValueError("A flag is either true or false.")
+        raise ValueError("Must be true or false.")
     return value == "true"
 
 
@@ -63,7 +63,7 @@ def _wait(value: object) -> object:
         return value
     seconds = _SECONDS.fullmatch(value)
     if seconds is None or seconds[1]:
-        raise ValueError("The wait must be a whole number of seconds.")
+        raise ValueError("Must be a whole number of seconds.")
     return min(int(seconds[2].lstrip("0")[:9] or 0), WAIT_SECONDS)
 
 
@@ -72,7 +72,7 @@ def _id(value: object) -> object:
         return value
     parsed = parse_id(value)
     if parsed is None:
-        raise ValueError("An id is a UUID such as 0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f.")
+        raise ValueError("Must be a UUID such as 0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f.")
     return parsed
 
 
@@ -134,7 +134,7 @@ IfUnchanged = Annotated[
     Precondition(read_if_match),
     Header(
         alias="If-Match",
-        description="The `updatedAt` that was read: what was changed since is left as it is.",
+        description="The `updatedAt` that you last read. Fails if it was changed since.",
     ),
     WithJsonSchema({"type": "string"}),
 ]
@@ -145,7 +145,7 @@ IfVersion = Annotated[
     Precondition(expected_version),
     Header(
         alias="If-Match",
-        description="The version that was read: what was changed since is left as it is.",
+        description="The version that you last read. Fails if it was changed since.",
     ),
     WithJsonSchema({"type": "string"}),
 ]

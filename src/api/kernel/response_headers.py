@@ -32,22 +32,22 @@ SUNSET = "Sunset"
 RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 HEADERS: dict[str, dict[str, Any]] = {
-    REQUEST_ID: _header("Names the request in the logs of the platform.", required=True),
-    REPLAYED: _header("`true`: the answer of an earlier call with the same `Idempotency-Key`."),
-    "Retry-After": _header("After so many seconds the call is worth repeating.", "integer"),
-    ENTITY_TAG: _header("Names this content; `If-None-Match` asks whether it is still the same."),
-    "Allow": _header("The methods that this path takes."),
-    "Accept-Ranges": _header("`bytes`: a part of the file can be asked for by `Range`."),
+    REQUEST_ID: _header("The id of the request in the logs of the platform.", required=True),
+    REPLAYED: _header("`true` for the response to an earlier request with this `Idempotency-Key`."),
+    "Retry-After": _header("Seconds to wait before retrying.", "integer"),
+    ENTITY_TAG: _header("The version of the content, for `If-None-Match`."),
+    "Allow": _header("The methods that this path supports."),
+    "Accept-Ranges": _header("`bytes`: the file supports `Range` requests."),
     "Content-Disposition": _header("The name of the file (RFC 6266)."),
-    "Content-Range": _header("Which part of the file this is, and the size of all of it."),
-    "WWW-Authenticate": _header("The scheme of credentials: `Bearer`."),
+    "Content-Range": _header("The returned part, and the size of the whole file."),
+    "WWW-Authenticate": _header("The authentication scheme: `Bearer`."),
     APPLIED: _header("The preference of `Prefer` that was applied, such as `wait=30`."),
-    LINK: _header('The next page, unless this is the last one: `<?cursor=…>; rel="next"`.'),
-    DEPRECATION: _header("Since when what was used is deprecated: `@` and seconds (RFC 9745)."),
-    SUNSET: _header("Until when what was used is served (RFC 8594)."),
-    RATE_LIMIT[0]: _header("The calls that the caller may make at once.", "integer"),
-    RATE_LIMIT[1]: _header("The calls that are left of them.", "integer"),
-    RATE_LIMIT[2]: _header("The seconds until all of them are there again.", "integer"),
+    LINK: _header('The next page, if there is one: `<?cursor=…>; rel="next"`.'),
+    DEPRECATION: _header("When the used feature was deprecated: `@` and seconds (RFC 9745)."),
+    SUNSET: _header("When the used feature will be removed (RFC 8594)."),
+    RATE_LIMIT[0]: _header("The request limit of the caller.", "integer"),
+    RATE_LIMIT[1]: _header("The remaining requests.", "integer"),
+    RATE_LIMIT[2]: _header("Seconds until the limit is fully restored.", "integer"),
 }
 """The components; an answer refers to those it may have."""
 

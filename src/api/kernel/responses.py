@@ -94,7 +94,7 @@ def as_refusal(error: Exception) -> PlatformError:
         return error
     if isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
         _log.warning("statement_too_slow", **describe(error))
-        return UnavailableError("This took too long, and nothing of it was done; ask for less.")
+        return UnavailableError("The request timed out and nothing was changed. Request less data.")
     if is_disk_full(error):
         _log.error("database_disk_full", **describe(error))
         return StorageFullError("database")
@@ -103,9 +103,9 @@ def as_refusal(error: Exception) -> PlatformError:
         return StorageFullError("service")
     if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
-        return UnavailableError("The service cannot reach its database; try again soon.")
+        return UnavailableError("The database is unavailable. Try again soon.")
     _log.error("unexpected_error", **describe(error))
-    return InternalError("Something went wrong on our side; the request id names it in our logs.")
+    return InternalError("Internal error. Report the request id if it persists.")
 
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")

@@ -55,8 +55,8 @@ class SessionToken:
 def unauthorized() -> UnauthorizedError:
     """The one answer to every credential that does not let its bearer in."""
     return UnauthorizedError(
-        "The credential is missing, malformed, unknown, expired or revoked;"
-        " send Authorization: Bearer <API key>."
+        "The credential is missing, invalid, expired or revoked."
+        " Send Authorization: Bearer <API key>."
     )
 
 
@@ -187,7 +187,7 @@ class _PublishedKeys:
 
     def _held(self) -> KeySet:
         if self._keys is None:
-            raise UnavailableError("The identity provider's keys cannot be read; try again soon.")
+            raise UnavailableError("The identity provider is unavailable. Try again soon.")
         return self._keys
 
     async def _read(self, older_than: float) -> None:
@@ -229,19 +229,19 @@ _LONGEST = 1024 * 1024
 class SignInError(UnauthorizedError):
     """The provider did not sign the person in, or the answer is not one this browser asked for."""
 
-    advice = "Begin again at /sign-in."
+    advice = "Start again at /sign-in."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"You are not signed in: {reason}. Begin again.")
+        super().__init__(f"Sign-in failed: {reason}. Start again.")
 
 
 class ProviderError(UpstreamError):
     """The identity provider does not answer as OpenID Connect says."""
 
-    advice = "Try again soon; then ask whoever runs the platform."
+    advice = "Try again soon. If it persists, contact an administrator."
 
     def __init__(self) -> None:
-        super().__init__("The identity provider cannot be reached, or answers wrongly.")
+        super().__init__("The identity provider is unavailable or returned an invalid response.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +272,7 @@ class Attempt:
         try:
             attempt = cls(*json.loads(keys.unseal(sealed, _PLACE)))
         except UnreadableError:
-            raise SignInError(
-                "this browser did not begin to sign in, or it took too long"
-            ) from None
+            raise SignInError("it was not started in this browser, or took too long") from None
         if attempt.until < time.time():
             raise SignInError("it took too long")
         return attempt
@@ -341,23 +339,23 @@ class IdentityProvider:
         endpoint, headers, body = auth.prepare("POST", endpoint, headers, body)
         token = await self._asked("POST", endpoint, headers, body)
         if not isinstance(token.get("id_token"), str):
-            raise SignInError("the provider refused it")
+            raise SignInError("the provider rejected it")
         try:
             return await self._tokens.verify(token["id_token"], nonce=attempt.nonce)
         except UnauthorizedError:
-            raise SignInError("the provider's answer does not hold") from None
+            raise SignInError("the response of the provider is invalid") from None
 
     def _code(self, attempt: Attempt, url: str) -> str:
         params = httpx2.URL(url).params
         if not hmac.compare_digest(params.get("state", "").encode(), attempt.state.encode()):
-            raise SignInError("this browser did not begin to sign in")
+            raise SignInError("it was not started in this browser")
         # An answer of another provider in the name of this one (RFC 9207).
         if params.get("iss", self._issuer) != self._issuer:
-            raise SignInError("another provider answered")
+            raise SignInError("the response is from another provider")
         try:
             code: str = parse_authorization_code_response(url, attempt.state)["code"]
         except OAuth2Error:
-            raise SignInError("the provider did not agree") from None
+            raise SignInError("the provider denied it") from None
         return code
 
     async def _endpoint(self, name: str) -> str:

@@ -112,7 +112,7 @@ def _named(request: ApiRequest) -> str:
     """The name that the header gives, percent-encoded; raises ValidationError."""
     values = request.headers_named(NAME_HEADER.lower().encode())
     if len(values) > 1:
-        raise ValidationError.at(NAME_HEADER, "Send the header once.")
+        raise ValidationError.at(NAME_HEADER, "Send the header only once.")
     try:
         return unquote(values[0].decode("ascii"), errors="strict") if values else ""
     except UnicodeDecodeError:
@@ -137,7 +137,7 @@ def form_boundary(content_type: bytes) -> bytes | None:
         return None
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
-        raise ValidationError.at("Content-Type", "The form names no boundary.")
+        raise ValidationError.at("Content-Type", "The form has no boundary.")
     return boundary
 
 
@@ -192,7 +192,7 @@ class FileForm:
             if not has_opening and len(head) < len(self._opening):
                 continue
             if not has_opening and not head.startswith(self._opening):
-                raise _broken("The form does not begin with its boundary.")
+                raise _broken("The form does not start with its boundary.")
             has_opening = True
             for piece in self._read(head):
                 yield piece
@@ -200,7 +200,7 @@ class FileForm:
         if not self._whole:
             raise _broken("The form ends before its last boundary.")
         if not self._has_file:
-            raise _broken("The form holds no file.")
+            raise _broken("The form has no file.")
 
     def _read(self, chunk: bytes) -> list[bytes]:
         try:
@@ -212,7 +212,7 @@ class FileForm:
 
     def _on_part_begin(self) -> None:
         if self._has_file:
-            raise _broken("The form holds more than one part; send one file.")
+            raise _broken("The form has more than one part. Send one file.")
         self._headers = {}
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
@@ -236,9 +236,9 @@ class FileForm:
             self._begin_field(_text(name))
             return
         if disposition != b"form-data" or name != b"file":
-            raise _broken("The part is not named file.")
+            raise _broken("The part must be named file.")
         if b"filename" not in options:
-            raise _broken("The part has no filename, so it is no file.")
+            raise _broken("The part has no filename.")
         if self._on_fields is not None:
             self._on_fields(self._fields)
         self._has_file = True
@@ -264,7 +264,7 @@ class FileForm:
         try:
             self._fields[self._field] = self._text.decode()
         except UnicodeDecodeError:
-            raise _broken("The form is not readable UTF-8 text.") from None
+            raise _broken("The form is not valid UTF-8.") from None
         self._field = None
 
     def _on_end(self) -> None:
@@ -276,7 +276,7 @@ def _text(filename: bytes) -> str:
     try:
         text = filename.decode()
     except UnicodeDecodeError:
-        raise _broken("The filename is not UTF-8.") from None
+        raise _broken("The filename is not valid UTF-8.") from None
     return text.replace("%22", '"').replace("%0D", "").replace("%0A", "")
 
 

@@ -38,7 +38,7 @@ class TooManyStreamsError(RateLimitedError):
     """One caller holds as many streams as it may."""
 
     def __init__(self) -> None:
-        super().__init__(f"{MOST_OF_ONE_CALLER} streams of this caller are open; close one first.")
+        super().__init__(f"Limit of {MOST_OF_ONE_CALLER} open streams. Close one first.")
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Streams:
     def check(self, caller: Hashable) -> None:
         """Raises UnavailableError without room for another, TooManyStreamsError for one caller."""
         if self.open.total() >= MOST_STREAMS or self.closing:
-            raise UnavailableError("Too many streams are open here; try again soon.")
+            raise UnavailableError("Too many open streams. Try again soon.")
         if self.open[caller] >= MOST_OF_ONE_CALLER:
             raise TooManyStreamsError
 

@@ -89,9 +89,9 @@ class Hub:
     def check(self, user_id: Id) -> None:
         """Raises UnavailableError and RateLimitedError when there is no room for another feed."""
         if self.closing or self.count >= MOST_FEEDS:
-            raise UnavailableError("Too many connections are open here; try again soon.")
+            raise UnavailableError("Too many open connections. Try again soon.")
         if self._of_user.get(user_id, 0) >= MOST_OF_ONE_USER:
-            raise RateLimitedError("Too many connections of yours are open here; close some.")
+            raise RateLimitedError("You have too many open connections. Close some.")
 
     def present(self) -> frozenset[tuple[Id, Id]]:
         """The workspaces and users of all feeds."""

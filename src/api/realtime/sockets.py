@@ -76,7 +76,7 @@ def _query(query: bytes) -> Mapping[str, str]:
     given: dict[str, str] = {}
     for name, value in parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True):
         if name not in _PARAMETERS or name in given:
-            raise ValidationError.at(name, "is no parameter of this path, or given twice")
+            raise ValidationError.at(name, "is unknown or was sent twice")
         given[name] = value
     return given
 

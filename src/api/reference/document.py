@@ -87,8 +87,8 @@ _CHANGES = {
 _PARTIAL: Schema = {
     "title": "PartialConfig",
     "description": (
-        "A config that is not complete: that of a draft, whose problems are `referenceIssues` until"
-        " it is published, or one whose other keys `input` gives."
+        "A partial config: of a draft, whose problems are `referenceIssues` until it is published,"
+        " or one completed by `input`."
     ),
     "type": "object",
     "additionalProperties": True,
@@ -250,7 +250,7 @@ INPUTS = {kind.value: f"{to_pascal(kind.value)}Input" for kind in OperationKind}
 
 _REFERENCE: Schema = {
     "title": "Reference",
-    "description": "In place of an id: what the operation with this `ref`, or a part of it, has.",
+    "description": "In place of an id: what the operation, or part of it, with this `ref` created.",
     "type": "object",
     "properties": {"ref": {"type": "string", "pattern": f"^{REFERENCE_PATTERN}$"}},
     "required": ["ref"],
@@ -258,7 +258,7 @@ _REFERENCE: Schema = {
 }
 _REFERRING: Schema = {
     "title": "Referring",
-    "description": "The same, with a `Reference` in place of any id in it.",
+    "description": "The same, with a `Reference` in place of any id.",
     "type": "object",
     "additionalProperties": True,
 }

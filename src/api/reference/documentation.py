@@ -165,10 +165,9 @@ def _overview(sections: Sequence[Section]) -> str:
         for one in sections
     )
     return f"""<h1>{TITLE}</h1>
-<p class="lead">Workspaces whose long work is durable.
-The <a href="/docs/operations">operations</a> of the API can be tried in the browser;
-<a href="/openapi.json"><code>/openapi.json</code></a> describes them for programs,
-and clients are generated from it. What bodies are made of is explained here.</p>
+<p class="lead">Guides and reference for the API.
+Try <a href="/docs/operations">operations</a> in the browser, or generate a client from
+<a href="/openapi.json"><code>/openapi.json</code></a>.</p>
 <div class="cards">{cards}</div>"""
 
 
@@ -208,8 +207,8 @@ def _example(entry: Entry) -> str:
         return f"<h2>Example</h2>{steps}" if steps else ""
     if isinstance(entry.example, str):
         shown = f"<pre>{escape(entry.example)}</pre>"
-        return f"<h2>Example</h2>{shown}<h3>Gives</h3>{_json(entry.result)}"
-    value = "" if entry.result is None else f"<h3>A value</h3>{_json(entry.result)}"
+        return f"<h2>Example</h2>{shown}<h3>Result</h3>{_json(entry.result)}"
+    value = "" if entry.result is None else f"<h3>Value</h3>{_json(entry.result)}"
     return f"<h2>Example</h2>{_json(entry.example)}{value}"
 
 
@@ -225,13 +224,13 @@ def _step(step: Step) -> str:
     rows = "".join(
         f"<dt>{name}</dt><dd>{_prose(fact)}</dd>" for name, fact in facts.items() if fact
     )
-    answers = "" if step.answers is None else f"<h4>Part of the answer</h4>{_json(step.answers)}"
+    answers = "" if step.answers is None else f"<h4>Response (excerpt)</h4>{_json(step.answers)}"
     says = f"<p>{_prose(step.says)}</p>" if step.says else ""
     request = escape(f"{step.request}{headers}")
     return f"<h3><code>{request}</code></h3>{says}{body}<dl>{rows}</dl>{answers}"
 
 
-_BY = {"nobody": "anybody, without a key", "administrator": "a platform administrator"}
+_BY = {"nobody": "anyone, without a key", "administrator": "a platform administrator"}
 
 
 def _json(value: object) -> str:
@@ -251,7 +250,7 @@ def _table(table: Table, schemas: Mapping[str, Schema]) -> str:
     says = f"<p>{_prose(table.says)}</p>" if table.says else ""
     return (
         f'<h2 id="{table.title}">{table.title}</h2>{says}<div class=scroll><table><thead><tr>'
-        f"<th>Key</th><th>Value</th><th>Default</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<th>Key</th><th>Type</th><th>Default</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 

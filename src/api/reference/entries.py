@@ -69,22 +69,21 @@ class Section:
 
 _SAYS = {
     "nodes": (
-        "The steps of an automation. What a node needs to know is in its `config`; in place of"
-        " any value there, a binding may stand."
+        "The steps of an automation. The `config` of a node has its parameters. Any value in it can"
+        " be a binding."
     ),
     "triggers": (
-        "What starts an automation: its `triggerConfig`. What a trigger gives is read by"
-        " bindings and expressions as `trigger`."
+        "What starts an automation: its `triggerConfig`. Bindings and expressions read the data"
+        " of a trigger as `trigger`."
     ),
     "actions": (
-        "What a button, a node or a call of the API runs. In place of any value of the `config`,"
-        " a binding may stand."
+        "What a button, a node or an API call runs. Any value of the `config` can be a binding."
     ),
-    "fields": "What a field of a database holds. Its `settings` depend on the kind.",
+    "fields": "The kinds of fields of a database. The `settings` depend on the kind.",
     "filters": (
         "A filter is `{field, op, value}`, or filters joined by `and`, `or` and `not`. In"
         " queries and views `field` is the key of a field; in automations it is a path such as"
-        " `trigger.record.data.price`. What is empty passes only `is_empty` and the negations."
+        " `trigger.record.data.price`. Empty values only match `is_empty` and negations."
     ),
     "bindings": (
         "A binding is an object with exactly the keys `type` and `value`. It says where a value"
@@ -92,24 +91,24 @@ _SAYS = {
     ),
     "expressions": (
         "Conditions, formulas, templates and `expression` bindings are written in CEL, the"
-        " Common Expression Language. Whole numbers and others do not mix:"
+        " Common Expression Language. Whole and decimal numbers can't be mixed:"
         " `double(trigger.count) * 1.5`."
     ),
-    "data-sources": "Where rows of a database come from.",
+    "data-sources": "The sources of rows of a database.",
     "providers": (
-        "What a workspace can connect to. A connection is made with the credentials that stand"
-        " here, or by signing in at the provider where that is possible."
+        "Services that a workspace can connect to, with the credentials listed here or by"
+        " signing in with the provider."
     ),
-    "rows": "How rows come in: imports of spreadsheets, and refreshes of data sources.",
+    "rows": "Imports of spreadsheets, and refreshes of data sources.",
     "changes": (
-        "The operations of change sets and AI runs. Each is done by the API's own operation, with"
-        ' its checks. In place of any id, `{"ref": "leads"}` stands for what the operation with'
-        " that `ref` makes."
+        "The operations of change sets and AI runs. Each runs the matching API operation, with its"
+        ' checks. In place of any id, `{"ref": "leads"}` is what the operation with that `ref`'
+        " creates."
     ),
 }
 
 
-_BINDINGS = ("In place of any value", "a binding: `{type, value}`")
+_BINDINGS = ("Instead of any value", "a binding: `{type, value}`")
 
 
 class Reference:
@@ -169,7 +168,7 @@ class Reference:
             }
         else:
             example = {"id": "step", "kind": kind.value, "config": config["examples"][0]}
-        facts = [("Edges that may follow", outcomes or "none: it ends the run"), _BINDINGS]
+        facts = [("Outgoing edges", outcomes or "none: it ends the run"), _BINDINGS]
         tables = [*_output(kind), *self._tables(name)]
         output = OUTPUTS[kind]
         if output.says:
@@ -191,8 +190,8 @@ class Reference:
         can = ", ".join(one.value for one in provider.capabilities)
         facts = [
             ("Credentials", ", ".join(f"`{one}`" for one in given) or "none"),
-            ("Signing in", "possible" if name in OAUTH_PROVIDERS else "by credentials alone"),
-            ("Its resources", can or "none: it is called by data sources and requests"),
+            ("Sign-in", "supported" if name in OAUTH_PROVIDERS else "credentials only"),
+            ("Resources", can or "none: used by data sources and requests"),
         ]
         return Entry(name.value, provider.description, facts, self._tables(config), example)
 
@@ -219,12 +218,12 @@ class Reference:
         return Entry(kind.value, note.says, facts, (), example)
 
     def _of_union(self, union: str) -> list[Entry]:
-        told_by = self._schemas[union]["discriminator"]
+        tag = self._schemas[union]["discriminator"]
         entries: list[Entry] = []
-        for kind, target in told_by["mapping"].items():
+        for kind, target in tag["mapping"].items():
             name = target.removeprefix(PREFIX)
             schema = self._schemas[name]
-            example = {**schema["examples"][0], told_by["propertyName"]: kind}
+            example = {**schema["examples"][0], tag["propertyName"]: kind}
             entries.append(Entry(kind, schema["description"], (), self._tables(name), example))
         return entries
 
@@ -234,7 +233,7 @@ class Reference:
         settings = self._schemas[name]
         operators = ", ".join(f"`{op}`" for op in OPERATORS[rule.form])
         facts = [("Filter operators", operators)]
-        facts.append(("Written by clients", "yes" if kind in _WRITTEN else "no"))
+        facts.append(("Writable", "yes" if kind in _WRITTEN else "no"))
         example: dict[str, Any] = {"label": "…", "kind": kind.value}
         if settings.get("examples"):
             example["settings"] = settings["examples"][0]
@@ -255,7 +254,7 @@ class Reference:
         return [replace(first, says=self._schemas[name].get("description", "")), *others]
 
     def _tables(self, name: str) -> list[Table]:
-        """The keys of a component, and of those it consists of; the page tells what it is."""
+        """The keys of a component, and of those it consists of; the page says what it is."""
         tables: dict[str, Table] = {}
         waiting = [name]
         while waiting:
@@ -275,7 +274,7 @@ def _output(kind: NodeKind) -> Iterator[Table]:
     """The keys of a node's output, under the name that bindings know it by."""
     keys = OUTPUTS[kind].keys
     if keys:
-        says = "What other nodes read of it once it has succeeded."
+        says = "Other nodes can read this once the node has succeeded."
         yield Table("Output", says, keys, frozenset())
 
 
@@ -295,5 +294,5 @@ def _input(kind: OperationKind, body: str, ids: Iterable[str]) -> str:
 def _function(one: Function) -> Entry:
     facts = [("Call", f"`{one.call}`")]
     if "trigger" in one.example:
-        facts.append(("Here `trigger` is", f"`{json.dumps(EXAMPLE_TRIGGER)}`"))
+        facts.append(("Example `trigger`", f"`{json.dumps(EXAMPLE_TRIGGER)}`"))
     return Entry(one.name, one.says, facts, (), one.example, one.result)

@@ -14,24 +14,24 @@ from models.messages.workspace_events.shapes import SHAPES, data_of
 CUSTOM = "send_webhook"
 """The kind of nodes and actions that send events of their own."""
 
-_FURTHER = "More types may be added: ignore those that you do not know."
-_SEQ: Schema = {"type": "integer", "description": "Tells the order; a webhook may come late."}
+_FURTHER = "More types may be added. Ignore unknown types."
+_SEQ: Schema = {"type": "integer", "description": "The order of events; webhooks can arrive late."}
 
 _SIGNATURE = (
-    "Signatures `v1,<base64>` with a space between them: HMAC-SHA256 over"
-    " `{webhook-id}.{webhook-timestamp}.{body}` by the secret of the endpoint (Standard Webhooks)."
-    " While a secret changes, both sign."
+    "Signatures `v1,<base64>`, separated by spaces: HMAC-SHA256 over"
+    " `{webhook-id}.{webhook-timestamp}.{body}` with the endpoint secret (Standard Webhooks)."
+    " After a rotation, both secrets sign."
 )
 _HEADERS = {
     "WebhookId": (
         "webhook-id",
         {"type": "string"},
-        "Names the event. It is the same for every attempt: take it for a call you know.",
+        "The id of the event, the same for every attempt. Use it to detect duplicates.",
     ),
     "WebhookTimestamp": (
         "webhook-timestamp",
         {"type": "integer"},
-        "When the attempt was signed, in seconds since 1970.",
+        "When the attempt was signed, as a Unix timestamp.",
     ),
     "WebhookSignature": (
         "webhook-signature",
@@ -41,11 +41,10 @@ _HEADERS = {
 }
 
 _ANSWERS = {
-    "WebhookTaken": "Any 2xx within 15 seconds: the event is delivered. The body is not read.",
+    "WebhookTaken": "Any 2xx within 15 seconds: the event is delivered. The body is ignored.",
     "WebhookUnwanted": "The endpoint is disabled at once.",
     "WebhookRefused": (
-        "Any other status, a redirect or none at all: the event is sent again later, for three days"
-        " at most."
+        "Any other status, a redirect or no response: the event is retried for up to three days."
     ),
 }
 _BY_STATUS = {"2XX": "WebhookTaken", "410": "WebhookUnwanted", "default": "WebhookRefused"}
@@ -100,13 +99,13 @@ def _called() -> dict[str, Schema]:
         "WebhookPayload": {
             **partial,
             "title": "WebhookPayload",
-            "description": "The body of a call, as the webhook of its `type` describes it.",
+            "description": "The body of a delivery, as described by the webhook of its `type`.",
             "properties": {**properties, "data": free},
         },
         "SentEventCall": {
             **own,
             "title": "SentEventCall",
-            "description": "What the config of the node or action says.",
+            "description": "The payload in the config of the node or action.",
             "properties": {**own["properties"], "data": free},
         },
     }
@@ -140,8 +139,8 @@ def _union(body: Schema) -> Schema:
 
 def _webhooks() -> dict[str, Any]:
     calls = {kind.value: (f"{_name(kind)}Call", f"Events {kind.value}") for kind in EventType}
-    calls[TEST] = ("WebhookTestCall", "The test of an endpoint")
-    calls[CUSTOM] = ("SentEventCall", "What nodes and actions send")
+    calls[TEST] = ("WebhookTestCall", "Test of an endpoint")
+    calls[CUSTOM] = ("SentEventCall", "Events sent by nodes and actions")
     return {
         name: {
             "post": {

@@ -58,7 +58,7 @@ _WORKSPACE_CHOICE = {
     "name": "workspaceId",
     "in": "query",
     "required": False,
-    "description": "Which workspace a session means; a key means its own.",
+    "description": "The workspace, for a session. An API key has its own.",
     "schema": {"type": "string", "format": "uuid"},
 }
 
@@ -125,8 +125,8 @@ def _from_fastapi(routes: Sequence[DocumentedRoute]) -> dict[str, Any]:
             title=TITLE,
             version=VERSION,
             openapi_version="3.1.0",
-            summary="Workspaces whose long work is durable.",
-            servers=[{"url": "/", "description": "The server this document was read from."}],
+            summary="The API of the workspace platform.",
+            servers=[{"url": "/", "description": "The server of this document."}],
             routes=routes,
         )
 
@@ -355,33 +355,33 @@ def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
 
 
 _READ_HEADERS = {
-    "If-None-Match": "The `ETag` of what the caller has: 304 says that it is still the same.",
-    "Range": "A part of the file, such as `bytes=0-1023`; several get the whole file.",
-    "If-Range": "The `ETag` that `Range` is meant for: of another file all of it is sent.",
-    "X-Share-Token": "The token of the link; it takes one of its uses.",
-    "X-Share-Session": "The session that an earlier call gave.",
-    "Last-Event-ID": "The `seq` of the last event that was received, in place of `since`.",
+    "If-None-Match": "The `ETag` of a cached copy: 304 if it is unchanged.",
+    "Range": "A part of the file, such as `bytes=0-1023`. Multiple ranges return the whole file.",
+    "If-Range": "Applies `Range` only if the `ETag` matches; else returns the whole file.",
+    "X-Share-Token": "The token of the link. Counts as one visit.",
+    "X-Share-Session": "The session from an earlier response.",
+    "Last-Event-ID": "The `seq` of the last received event, instead of `since`.",
 }
 """The meaning of headers that operations read themselves."""
 
 _IDEMPOTENCY_KEY = _header(
     HEADER,
-    "Repeating a call with the same key within 24 hours gives the same answer.",
+    "Repeating a request with the same key within 24 hours returns the same response.",
     minLength=1,
     maxLength=MAX_LENGTH,
 )
 _PREFER = _header(
     "Prefer",
-    "`wait=30` answers with the ended run if it ends within 30 seconds, else with the run as it is"
-    f" then; at most {WAIT_SECONDS} (RFC 7240).",
+    "`wait=30` waits up to 30 seconds for the run to end, and returns its current state. Maximum:"
+    f" {WAIT_SECONDS} (RFC 7240).",
     example="wait=30",
 )
-_FILE_NAME = _header(NAME_HEADER, "What the file is called, percent-encoded.")
+_FILE_NAME = _header(NAME_HEADER, "The file name, percent-encoded.")
 
 _BYTES = {"type": "string", "format": "binary"}
 
 _UPLOAD = {
-    "description": "The bytes themselves under any type, or a form with one file.",
+    "description": "The raw bytes with any type, or a form with one file.",
     "content": {
         "application/octet-stream": {"schema": _BYTES},
         "multipart/form-data": {
@@ -396,7 +396,7 @@ _UPLOAD = {
 }
 
 _ANYTHING = {
-    "description": "Whatever the caller sends.",
+    "description": "Any body.",
     "content": {"application/json": {"schema": {}}, "application/octet-stream": {"schema": _BYTES}},
 }
 

@@ -30,7 +30,7 @@ async def get_health() -> Data[Health]:
 async def get_readiness(request: ApiRequest) -> Data[Health]:
     """Say whether the database answers, with the schema of this build and the secret key."""
     if not await is_at_head(request.work):
-        raise UnavailableError("The database schema is not this build's; run the migrations.")
+        raise UnavailableError("The database schema does not match this build. Run the migrations.")
     await require_keys(request.work, request.services.keys)
     return Data(Health(status="ready"))
 

@@ -119,7 +119,7 @@ async def test_an_answer_for_another_browser_signs_nobody_in(
     """An attacker's answer, sent to a victim, does not sign the victim in as the attacker."""
     url = provider.consent(await asked(person))
     async with Visitor(platform) as victim:
-        assert "You are not signed in" in await back(victim, url, 401)
+        assert "Sign-in failed" in await back(victim, url, 401)
         await asked(victim)
         await back(victim, url, 401)
     assert await sessions(database) == 0
@@ -156,13 +156,13 @@ async def test_a_token_of_another_key_signs_nobody_in(
 async def test_what_the_provider_refuses_is_told(person: Visitor, provider: Provider) -> None:
     url = provider.consent(await asked(person))
     refused = url.replace("code=", "error=access_denied&x=")
-    assert "did not agree" in await back(person, refused, 401)
+    assert "denied it" in await back(person, refused, 401)
 
 
 async def test_a_provider_that_is_away_is_told(person: Visitor, provider: Provider) -> None:
     url = provider.consent(await asked(person))
     provider.down = True
-    assert "cannot be reached" in await back(person, url, 502)
+    assert "is unavailable" in await back(person, url, 502)
     assert person.cookie is None
 
 

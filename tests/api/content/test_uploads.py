@@ -73,7 +73,9 @@ _FIELD = part(b"1", b'form-data; name="workspaceId"')
         pytest.param(part(b"x", b'form-data; name="files"; filename="a"') + END, id="other name"),
         pytest.param(part(b"x", b'form-data; name="file"') + END, id="no filename"),
         pytest.param(part(b"x", b'attachment; name="file"; filename="a"') + END, id="attachment"),
-        pytest.param(part(b"x", b'form-data; name="file"; filename="\xff"') + END, id="not UTF-8"),
+        pytest.param(
+            part(b"x", b'form-data; name="file"; filename="\xff"') + END, id="not valid UTF-8"
+        ),
         pytest.param(b"preamble\r\n" + part() + END, id="preamble"),
         pytest.param(b"\r\n" * 100_000 + part() + END, id="preamble of line ends"),
         pytest.param(part(), id="no end"),

@@ -248,7 +248,7 @@ async def test_a_request_names_its_host_once(connect: Connect, hosts: bytes, bod
     wire = await connect()
     await wire.send(b"POST /v1/hooks/abc HTTP/1.1\r\n" + hosts + (body or b"\r\n") + HEALTH)
     told = await _refused(wire, 400)
-    assert told["message"] == "An HTTP/1.1 request has one Host header."
+    assert told["message"] == "An HTTP/1.1 request must have one Host header."
 
 
 async def test_a_request_of_1_0_needs_no_host(connect: Connect) -> None:

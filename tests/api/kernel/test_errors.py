@@ -358,7 +358,7 @@ async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> No
             await work.execute(text("SELECT pg_sleep(60)"))
     refusal = as_refusal(slow.value)
     assert refusal.status == 503
-    assert refusal.message.startswith("This took too long")
+    assert refusal.message.startswith("The request timed out")
 
 
 @pytest.mark.parametrize(
