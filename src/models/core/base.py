@@ -145,7 +145,7 @@ class Shape(AbsentNotNull):
 
 
 class Deleted(Shape):
-    """The id of what no longer exists."""
+    """The id of a deleted resource."""
 
     id: Id
 

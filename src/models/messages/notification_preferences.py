@@ -82,7 +82,7 @@ Kind = Annotated[NotificationKind, Field(strict=False)]
 
 
 class ChooseChannels(Input):
-    """By which channels a kind is told; a channel that is left out is as it is by default."""
+    """The channels of a kind. Missing channels keep their default."""
 
     in_app: bool | None = None
     push: bool | None = None
@@ -90,7 +90,7 @@ class ChooseChannels(Input):
 
 
 class ReplacePreferences(Input):
-    """Body of replace notification preferences; what is left out is as it is by default."""
+    """Body of replace notification preferences. Missing keys have their default."""
 
     model_config = example({"preferences": {"comment": {"push": False}, "share": {"mail": False}}})
 
@@ -106,7 +106,7 @@ class ReplacePreferences(Input):
 
 
 class Channels(Shape):
-    """By which channels a kind is told."""
+    """The channels of a kind."""
 
     in_app: bool
     push: bool
@@ -114,9 +114,9 @@ class Channels(Shape):
 
 
 class Preferences(Shape):
-    """Every kind of notification, and by which channels the caller is told of it.
+    """The kinds of notifications and their channels.
 
-    What is not told in the app is there among the archived ones.
+    Kinds that are off in the app are archived there.
     """
 
     preferences: dict[NotificationKind, Channels]

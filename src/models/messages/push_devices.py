@@ -125,12 +125,12 @@ AppVersion = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class RegisterPushDevice(Input):
-    """Body of register a push device.
+    """Body of register push device.
 
-    `installationId` is an unguessable id that the app gave itself when it was installed. `token` is
-    what the provider gave it: 16 to 4096 printable ASCII characters. For `webpush` it is the JSON
-    text of the browser's subscription, with `endpoint`, a public URL, and `keys`. The provider of
-    `ios` is `apns`, of `android` `fcm` and of `web` `webpush`, unless the body says otherwise.
+    `installationId` is an unguessable id created by the app when it is installed. `token` is from
+    the provider: 16 to 4096 printable ASCII characters. For `webpush` it is the JSON of the
+    subscription of the browser, with `endpoint`, a public URL, and `keys`. The default provider of
+    `ios` is `apns`, of `android` `fcm` and of `web` `webpush`.
     """
 
     model_config = example(
@@ -175,7 +175,7 @@ class RevokePushDevice(Input):
 
 
 class PushRegistration(Shape):
-    """The outcome of a registration; `revoked` says that this call has ended it."""
+    """The registration of an installation; `revoked` is true if this call ended it."""
 
     installation_id: str
     revoked: bool

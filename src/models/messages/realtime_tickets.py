@@ -45,7 +45,7 @@ realtime_ticket = table_of(RealtimeTicket)
 
 
 class Ticket(Shape):
-    """The key to one realtime connection; `url` holds the ticket."""
+    """A ticket for one realtime connection, included in `url`."""
 
     ticket: str
     expires_at: Moment

@@ -65,7 +65,7 @@ webhook_signing_secret = table_of(WebhookSigningSecret)
 
 
 class SigningSecret(Shape):
-    """`whsec_` and the base64 of 32 bytes, as libraries for Standard Webhooks take it."""
+    """`whsec_` and the base64 of 32 bytes, the format of Standard Webhooks."""
 
     secret: str
 

@@ -270,7 +270,7 @@ audience_segment = table_of(AudienceSegment)
 
 
 class AudienceSegmentBody(Shape):
-    """For whom a flag or an experiment can be meant; one that is `builtIn` every platform has."""
+    """A segment for flags and experiments; `builtIn` ones exist on every platform."""
 
     key: str
     label: str
@@ -286,9 +286,9 @@ class AudienceSegmentList(Shape):
 
 
 class CreateAudienceSegment(Input):
-    """A segment of one's own.
+    """A custom segment.
 
-    `rule` is a filter over `user.…`, `workspace.…` and `attributes.…`, which the application tells.
+    `rule` is a filter over `user.…`, `workspace.…` and `attributes.…`, which the app sends.
     """
 
     model_config = example(

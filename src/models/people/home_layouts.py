@@ -79,11 +79,11 @@ WidgetKind = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00
 
 
 class PlaceWidget(Input):
-    """A widget on a grid of 12 columns: where it begins and how large it is.
+    """A widget on a grid of 12 columns, with its position and size.
 
-    Its `kind` is any text without control characters. Clients know `recent`, `favorites`, `view`,
-    `chart`, `automations`, `timers`, `notifications`, `shortcut` and `text`. `config` is the
-    widget's own: at most 16 KiB.
+    Its `kind` is any text without control characters. Known kinds are `recent`, `favorites`,
+    `view`, `chart`, `automations`, `timers`, `notifications`, `shortcut` and `text`. `config` is
+    specific to the kind: at most 16 KiB.
     """
 
     id: WidgetId

@@ -56,7 +56,7 @@ RoleInput = Annotated[Role, Field(strict=False)]
 
 
 class MemberBody(Shape):
-    """One member; name and e-mail are what their identity provider says."""
+    """A member, with name and email from the identity provider."""
 
     user_id: Id
     email: str | None

@@ -50,7 +50,7 @@ class ChooseWorkspace(Input):
 
 
 class OauthClientWorkspace(Shape):
-    """The workspace that the caller last chose for a client; null when there is none."""
+    """The workspace that the caller last set for a client, or null."""
 
     oauth_client_id: str
     workspace_id: Nullable[Id]

@@ -105,7 +105,7 @@ class AcknowledgeReleases(Input):
 
 
 class ReleaseState(Shape):
-    """The caller's place in a channel; nothing is read yet without `lastSeenReleaseId`."""
+    """The last acknowledged notice of the caller; without `lastSeenReleaseId` there is none."""
 
     channel: ReleaseChannel
     last_seen_release_id: Id | None
@@ -124,7 +124,7 @@ class Release(Shape):
 
 
 class WhatsNew(ReleaseState):
-    """The caller's place in a channel, and what was published since, newest first."""
+    """The last acknowledged notice of the caller, and those published since, newest first."""
 
     releases: list[Release]
 
@@ -156,9 +156,9 @@ def read_channel(text: str) -> ReleaseChannel:
 
 
 async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> WhatsNew:
-    """The caller's place on a channel, and the releases published since.
+    """The last acknowledged notice of the caller, and those published since.
 
-    A caller who has acknowledged nothing is told what is new since their account was made.
+    Without an acknowledged one, those since their account was created.
     """
     row = await _state_row(work, principal, channel)
     after = (
@@ -178,7 +178,7 @@ async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChan
 async def release_state(
     work: UnitOfWork, principal: Principal, channel: ReleaseChannel
 ) -> ReleaseState:
-    """The caller's place on a channel: how far they have read."""
+    """The last notice that the caller has acknowledged on a channel."""
     return _state(await _state_row(work, principal, channel), channel)
 
 

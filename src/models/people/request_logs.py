@@ -83,9 +83,9 @@ class RequestLogBody(Shape):
 
 
 class AuditEntryBody(Shape):
-    """A call that changed something, or was refused to; the user is who called, or whose key did.
+    """A write request, or a refused one, with the user who sent it or owns the API key.
 
-    `status` and `error` say what came of it.
+    `status` and `error` have the result.
     """
 
     id: Id

@@ -38,7 +38,7 @@ from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
 
 
 class Plan(StrEnum):
-    """The plan agreed with whoever owns a workspace; it limits nothing."""
+    """The plan of a workspace; plans do not set limits."""
 
     FREE = "free"
     TEAM = "team"
@@ -113,7 +113,7 @@ class WorkspaceBody(Shape):
 
 
 class WorkspaceEntry(Shape):
-    """A workspace as one caller sees it: `permissions` is what they may do there."""
+    """A workspace with the `permissions` of the caller."""
 
     workspace: WorkspaceBody
     role: Role
@@ -132,7 +132,7 @@ class CreateWorkspace(Input):
 
 
 class UpdateWorkspace(Input):
-    """Body of update workspace: what is absent or null stays, but a null `icon` goes."""
+    """Body of update workspace. Missing or null keys are not changed; a null `icon` is removed."""
 
     name: Label | None = None
     slug: Slug | None = None

@@ -56,11 +56,11 @@ HeaderSafe = Annotated[str, Field(min_length=1, max_length=4_000, pattern=r"^[\x
 
 
 class PutModelSettings(Input):
-    """Body of put model settings: the whole of them.
+    """Body of put model settings, which replaces all of them.
 
-    `baseUrl` is what comes before `/chat/completions`. Without `apiKey`, or with the eight stars
-    that an answer shows, a stored key stays, as long as `baseUrl` has the same origin; null
-    removes it. `enabled: false` has drafts written by rules.
+    `baseUrl` is the part before `/chat/completions`. Without `apiKey`, or with the eight stars of a
+    response, a stored key is kept while `baseUrl` has the same origin; null removes it. With
+    `enabled` false drafts are template-based.
     """
 
     model_config = example(
@@ -75,9 +75,10 @@ class PutModelSettings(Input):
 
 
 class ModelSettingsBody(Shape):
-    """The model settings; one that is not `configured` has nothing else to show.
+    """The model settings.
 
-    `apiKey` is there when a key is stored, and always the same stars.
+    Only if `configured`, there are other keys. `apiKey` is always the same stars, if a key is
+    stored.
     """
 
     configured: bool

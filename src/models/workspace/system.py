@@ -82,7 +82,7 @@ class Waiting(Shape):
 
 
 class RelayState(Waiting):
-    """Work that the relay has not brought to Temporal yet: its age is the lag of the relay.
+    """The backlog of the outbox; its age is the lag of the relay.
 
     `retried` counts what could not be delivered at once.
     """
@@ -112,7 +112,7 @@ class WorkerBody(Shape):
 
 
 class QueueBody(Shape):
-    """A task queue, and the number of live processes that take its tasks."""
+    """A task queue, and the number of its live worker processes."""
 
     name: Queue
     workers: int

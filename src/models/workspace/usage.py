@@ -50,7 +50,7 @@ usage_total = table_of(UsageTotal)
 
 
 class Holdings(Shape):
-    """The things a workspace holds now, without the trash."""
+    """The current contents of a workspace, without the trash."""
 
     members: int
     items: int
@@ -63,9 +63,9 @@ class Holdings(Shape):
 
 
 class Activity(Shape):
-    """The activity of a workspace since `since`, the begin of this month in UTC.
+    """The activity of a workspace since `since`, the start of this month in UTC.
 
-    Calls of the API are counted as far back as they are logged, and show up within a second.
+    API calls are counted as far back as they are logged, and show up within a second.
     """
 
     since: Moment

@@ -86,7 +86,7 @@ class Family(StrEnum):
 
 
 class Queue(StrEnum):
-    """Task queues, split by what their workers need."""
+    """Task queues by kind of work."""
 
     AUTOMATION = "automation"
     """Workflows and short database activities."""

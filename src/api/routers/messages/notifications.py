@@ -41,7 +41,7 @@ async def list_notifications(
     unread_only: Flag = False,
     include_archived: Flag = False,
 ) -> Data[NotificationList]:
-    """List what the caller is told in a workspace, newest first."""
+    """List the notifications of the caller in a workspace, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = [request.actor.workspace_id]
     page = request.page("notifications", limit, cursor, *flags.values())
@@ -50,9 +50,9 @@ async def list_notifications(
 
 @router.post(f"{OWN}/read", access=Access(scopes=[Scope.WORKSPACE_READ], idempotent=True))
 async def mark_notifications_read(request: ApiRequest, body: MarkRead) -> Data[NotificationsRead]:
-    """Mark notifications of a workspace read: by their ids, or all of them.
+    """Mark notifications of a workspace as read: by id, or all of them.
 
-    The answer names the notifications that are read now. `all` reaches the newest 10,000.
+    Returns the notifications marked as read. `all` includes the newest 10,000.
     """
     places = [request.actor.workspace_id]
     return Data(await commands.mark_read(request.work, request.principal, places, body))
@@ -67,7 +67,7 @@ async def list_inbox(
     include_archived: Flag = False,
     workspace_id: QueryId | None = None,
 ) -> Data[NotificationList]:
-    """List what the caller is told in every workspace they may read, newest first."""
+    """List the notifications of the caller in all readable workspaces, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     page = request.page("inbox", limit, cursor, workspace_id, *flags.values())
@@ -78,7 +78,7 @@ async def list_inbox(
 async def mark_inbox_read(
     request: ApiRequest, body: MarkRead, workspace_id: QueryId | None = None
 ) -> Data[NotificationsRead]:
-    """Mark notifications read, in every workspace or in the one that is named."""
+    """Mark notifications as read, in all workspaces or one of them."""
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     return Data(await commands.mark_read(request.work, request.principal, places, body))
 
@@ -89,10 +89,10 @@ async def mark_inbox_read(
 async def archive_notifications(
     request: ApiRequest, body: ArchiveNotifications, workspace_id: QueryId | None = None
 ) -> Data[NotificationsArchived]:
-    """Archive notifications that are read, in every workspace or in the one that is named.
+    """Archive read notifications, in all workspaces or one of them.
 
-    The answer names the notifications that are archived now; unread ones stay. `allRead` reaches
-    the newest 10,000.
+    Returns the archived notifications; unread ones are not archived. `allRead` includes the newest
+    10,000.
     """
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     return Data(await commands.archive(request.work, request.principal, places, body))
@@ -114,7 +114,7 @@ PREFERENCES = "/v1/me/notification-preferences"
 
 @router.get(PREFERENCES, access=Access())
 async def get_notification_preferences(request: ApiRequest) -> Data[Preferences]:
-    """Get by which channels the caller is told of each kind: in the app, by push, by mail."""
+    """Get the notification channels of the caller by kind: in-app, push, email."""
     return Data(await notification_preferences.get_preferences(request.work, request.principal))
 
 
@@ -122,10 +122,10 @@ async def get_notification_preferences(request: ApiRequest) -> Data[Preferences]
 async def replace_notification_preferences(
     request: ApiRequest, body: ReplacePreferences
 ) -> Data[Preferences]:
-    """Replace by which channels the caller is told, in all workspaces.
+    """Replace the notification channels of the caller, for all workspaces.
 
-    By default everything is told in the app and by push, and mentions, assignments, requests for
-    approval and shares by mail.
+    By default, all kinds are sent in-app and by push, and mentions, assignments, approval requests
+    and shares also by email.
     """
     return Data(
         await notification_preferences.replace_preferences(request.work, request.principal, body)
@@ -143,14 +143,14 @@ SESSION = Access(credential="session")
 async def list_push_devices(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[PushDeviceList]:
-    """List the caller's active push registrations, without their tokens."""
+    """List the active push devices of the caller, without tokens."""
     page = request.page("push-devices", limit, cursor)
     return Data(await push_devices.list_push_devices(request.work, request.principal, page))
 
 
 @devices_router.get(f"{DEVICES}/web-push-key", access=Access())
 async def get_web_push_key(request: ApiRequest) -> Data[WebPushKey]:
-    """Get the key that a browser subscribes to Web Push with, its `applicationServerKey`."""
+    """Get the Web Push key for browsers, their `applicationServerKey`."""
     vapid = request.services.settings.vapid
     return Data(WebPushKey(public_key=None if vapid is None else vapid.public))
 
@@ -159,9 +159,9 @@ async def get_web_push_key(request: ApiRequest) -> Data[WebPushKey]:
 async def register_push_device(
     request: ApiRequest, body: RegisterPushDevice
 ) -> Data[PushRegistration]:
-    """Register the app or browser of an installation for pushes.
+    """Register an app or browser for push notifications.
 
-    Other registrations of the same installation or token are revoked. The same call again changes
+    Other registrations of the same installation or token are revoked. Repeating the call changes
     nothing.
     """
     return Data(
@@ -175,11 +175,11 @@ async def register_push_device(
 async def register_a_push_device(
     request: ApiRequest, body: RegisterPushDevice
 ) -> Data[PushRegistration]:
-    """Register the app or browser of an installation for pushes, under another path."""
+    """Register an app or browser for push notifications; an alias."""
     return await register_push_device(request, body)
 
 
 @devices_router.post(f"{DEVICES}/revoke", access=SESSION)
 async def revoke_push_device(request: ApiRequest, body: RevokePushDevice) -> Data[PushRegistration]:
-    """Revoke the caller's registration of an installation; `revoked` says whether there was one."""
+    """Revoke the registration of an installation; `revoked` is false if there was none."""
     return Data(await push_devices.revoke_push_device(request.work, request.principal, body))

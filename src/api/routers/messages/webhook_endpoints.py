@@ -25,10 +25,10 @@ router = Router(tags=["webhooks"])
     access=Access(scopes=[Scope.WEBHOOKS_WRITE], writes=True),
 )
 async def get_webhook_signing_secret(request: ApiRequest) -> Data[SigningSecret]:
-    """Get the secret that verifies what `send_webhook` sends, by Standard Webhooks.
+    """Get the secret that verifies events of `send_webhook` (Standard Webhooks).
 
-    Reading it needs webhooks:write, which owners and administrators have: whoever holds it can
-    sign in the workspace's name. It is made when it is first needed.
+    Needs webhooks:write, which owners and administrators have: the secret can sign in the name of
+    the workspace. It is created when first needed.
     """
     return Data(await show_signing_secret(request.work, request.services.keys, request.actor))
 
@@ -47,15 +47,14 @@ WRITE = Access(scopes=_WRITE, resource="endpoint", idempotent=True)
 async def create_webhook_endpoint(
     request: ApiRequest, body: CreateWebhookEndpoint
 ) -> Data[IssuedWebhookEndpoint]:
-    """Create an endpoint that is told of the events in the log of the workspace.
+    """Create an endpoint that receives the events of the workspace.
 
-    Its `secret` is shown in this answer only. A call is a POST of `type`, `timestamp`, `data` and
-    some facts beside them, with the headers of Standard Webhooks; `webhook-id` is the same for all
-    attempts. What is not answered with 2xx within 15 seconds is tried again after 5 s, 5 min,
-    30 min, 2, 5, 10, 14, 20 and 24 h. After five failures in a row the `circuit` opens: the events
-    wait in order, and one is tried after 10 s, then after twice as long each time, an hour at most.
-    The first that arrives closes it, and the others follow. An answer 410 disables the endpoint,
-    and so do three days without a success. Events that concern one user alone are not sent.
+    Its `secret` is only returned once. A delivery is a POST of `type`, `timestamp`, `data` and
+    more, with the headers of Standard Webhooks; `webhook-id` is the same for all attempts. Without
+    a 2xx response within 15 seconds it is retried after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24
+    h. After five consecutive failures the `circuit` opens: events wait in order, and one is retried
+    after 10 s, doubling up to one hour. A success closes it, and the others follow. A 410 response,
+    or three days without a success, disables the endpoint. Events for one user only are not sent.
     """
     keys = request.services.keys
     return Data(await commands.create_endpoint(request.work, request.actor, keys, body))
@@ -65,7 +64,7 @@ async def create_webhook_endpoint(
 async def list_webhook_endpoints(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[WebhookEndpointList]:
-    """List endpoints, newest first, without their secrets, and whether each is called now."""
+    """List endpoints, newest first, without secrets, with the state of each circuit."""
     page = request.page("webhook endpoints", limit, cursor)
     return Data(await queries.list_endpoints(request.work, request.actor, page))
 
@@ -81,28 +80,28 @@ async def get_webhook_endpoint(request: ApiRequest) -> Data[WebhookEndpointBody]
 async def update_webhook_endpoint(
     request: ApiRequest, body: UpdateWebhookEndpoint
 ) -> Data[WebhookEndpointBody]:
-    """Change an endpoint; one that is enabled again is told of what happens from then on."""
+    """Change an endpoint. Once enabled again, it receives new events only."""
     endpoint_id = request.ids["endpointId"]
     return Data(await commands.update_endpoint(request.work, request.actor, endpoint_id, body))
 
 
 @router.delete(ENDPOINT, access=WRITE)
 async def delete_webhook_endpoint(request: ApiRequest) -> Data[Deleted]:
-    """Delete an endpoint; what is on its way to it is cancelled."""
+    """Delete an endpoint, and cancel its pending deliveries."""
     endpoint_id = request.ids["endpointId"]
     return Data(await commands.delete_endpoint(request.work, request.actor, endpoint_id))
 
 
 @router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
 async def rotate_webhook_endpoint_secret(request: ApiRequest) -> Data[IssuedWebhookEndpoint]:
-    """Give an endpoint a new secret; the one it had signs too for 24 hours more."""
+    """Rotate the secret of an endpoint. The old one also signs for 24 more hours."""
     keys, endpoint_id = request.services.keys, request.ids["endpointId"]
     return Data(await commands.rotate_secret(request.work, request.actor, keys, endpoint_id))
 
 
 @router.post(f"{ENDPOINT}/test", access=WRITE, errors=[ConflictError])
 async def test_webhook_endpoint(request: ApiRequest) -> Data[WebhookDeliveryBody]:
-    """Send the endpoint a test: an event of the type `webhook.test` without data."""
+    """Send a test event to the endpoint: type `webhook.test`, without data."""
     endpoint_id = request.ids["endpointId"]
     return Data(await commands.send_test(request.work, request.actor, request.new_id, endpoint_id))
 
@@ -114,9 +113,9 @@ async def list_webhook_deliveries(
     cursor: Cursor = None,
     status: DeliveryStatus | None = None,
 ) -> Data[WebhookDeliveryList]:
-    """List what goes and went to an endpoint, newest first, of one `status` if asked for.
+    """List the deliveries to an endpoint, newest first, optionally by `status`.
 
-    `circuit` says whether the endpoint is called now, and if not, when it is tried again.
+    `circuit` says whether the endpoint is called now, and if not, when it is retried.
     """
     endpoint_id = request.ids["endpointId"]
     page = request.page("webhook deliveries", limit, cursor, endpoint_id, status)
@@ -129,7 +128,7 @@ async def list_webhook_deliveries(
     f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE, errors=[ConflictError]
 )
 async def redeliver_webhook(request: ApiRequest) -> Data[WebhookDeliveryBody]:
-    """Deliver an event to an endpoint once more; it keeps its `webhook-id`."""
+    """Redeliver an event to an endpoint, with the same `webhook-id`."""
     endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]
     return Data(
         await commands.redeliver(

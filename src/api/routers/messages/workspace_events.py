@@ -28,12 +28,11 @@ Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
 async def list_workspace_events(
     request: ApiRequest, since: Sequence = 0, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[WorkspaceEventList]:
-    """List what happened in a workspace behind the event `since`, oldest first.
+    """List the events of a workspace after the event `since`, oldest first.
 
-    Who remembers the last `seq` they saw misses nothing. An event of an item is shown to who sees
-    the item and holds the scope that reads its kind; what concerns one user alone, such as their
-    notifications, to that user. Events are kept for 30 days. Go on while there is a
-    cursor: a page may show few events, or none, of a part of the log in which a reader sees few.
+    Remember the last `seq` to miss nothing. Events of an item are visible with access to the item
+    and the scope to read its kind; events for one user only, such as notifications, to that user.
+    Events are kept for 30 days. Continue while there is a cursor, even if a page is short or empty.
     """
     page = request.page("events", limit, cursor, since)
     return Data(await list_events(request.work, request.actor, since, page))
@@ -50,11 +49,10 @@ Since = Annotated[int, Field(ge=0, le=MOST_SINCE)]
     errors=[TicketStoreError],
 )
 async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
-    """Mint a ticket that opens one realtime connection within 30 seconds.
+    """Create a ticket that opens one realtime connection within 30 seconds.
 
-    `url` is that of a WebSocket; opened by http instead, it is a stream of server-sent events.
-    Where the platform does not know its public URL, it is relative to this one. Only a user's
-    session gets a ticket. Every call mints another.
+    `url` is for a WebSocket; over HTTP it is a stream of server-sent events. It is relative if the
+    platform has no public URL. Needs a user session. Every call creates another ticket.
     """
     actor, until = request.actor, request.session_expires_at
     assert until is not None, "only a session comes in"
@@ -73,11 +71,11 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
 async def open_realtime_stream(
     request: ApiRequest, ticket: str, since: Since | None = None
 ) -> Response:
-    """Follow a workspace by server-sent events, or by a WebSocket at the same URL.
+    """Follow a workspace with server-sent events, or a WebSocket at the same URL.
 
-    The first message is `ready`, with the place in the log from which the feed goes on: `since`
-    (or the header `Last-Event-ID`), else now. Every further one is an event as the list of events
-    shows it, in the same order, as far as the member may see it. The ticket is used up.
+    The first message is `ready`, with the start of the feed in the log: `since` (or the header
+    `Last-Event-ID`), else now. All others are events as in the list of events, in the same order,
+    if visible to the member. The ticket can only be used once.
     """
     services = request.services
     after = resumed_at(request, since)

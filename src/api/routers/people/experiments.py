@@ -33,10 +33,10 @@ SEGMENTS = "/v1/admin/audience-segments"
     errors=[ConflictError],
 )
 async def create_experiment(request: ApiRequest, body: CreateExperiment) -> Data[ExperimentBody]:
-    """Create an experiment: a draft, or one that is scheduled.
+    """Create an experiment as draft or scheduled.
 
-    It has 2 to 10 variants whose splits add up to 100. No other experiment that is not archived
-    has its flag key or its target.
+    It has 2 to 10 variants whose splits add up to 100. Its flag key and target must be unique among
+    experiments that are not archived.
     """
     return Data(
         await commands.create_experiment(request.work, request.principal, request.new_id, body)
@@ -47,14 +47,14 @@ async def create_experiment(request: ApiRequest, body: CreateExperiment) -> Data
 async def list_experiments(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ExperimentList]:
-    """List experiments with their figures, newest first."""
+    """List experiments with their statistics, newest first."""
     page = request.page("experiments", limit, cursor)
     return Data(await queries.list_experiments(request.work, page))
 
 
 @router.get(f"{ADMIN}/{{experimentId}}", access=Access(platform_admin=True))
 async def get_experiment(request: ApiRequest) -> Data[ExperimentBody]:
-    """Get an experiment with its figures."""
+    """Get an experiment with its statistics."""
     return Data(await queries.get_experiment(request.work, request.ids["experimentId"]))
 
 
@@ -64,11 +64,12 @@ async def get_experiment(request: ApiRequest) -> Data[ExperimentBody]:
     errors=[ConflictError],
 )
 async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data[ExperimentBody]:
-    """Change an experiment's status, variants, targeting or words.
+    """Change the status, variants, targeting or texts of an experiment.
 
-    `draft` leads to `scheduled`, that to `running`, which may be `paused` and go on; both lead to
-    `completed`, which needs a `winner` or an `endsAt`. All but one that runs can be `archived`.
-    A scheduled experiment runs by itself from its `startedAt`, a running one ends at its `endsAt`.
+    `draft` changes to `scheduled`, `scheduled` to `running`, and `running` to `paused` and back.
+    Both change to `completed`, with a `winner` or an `endsAt`. All but running ones can be
+    `archived`. A scheduled experiment starts at its `startedAt`, a running one ends at its
+    `endsAt`.
     """
     found = request.ids["experimentId"]
     return Data(await commands.update_experiment(request.work, found, body))
@@ -78,7 +79,7 @@ async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data
 async def list_audience_segments(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
 ) -> Data[AudienceSegmentList]:
-    """List the segments that flags and experiments can be meant for."""
+    """List the segments for flags and experiments."""
     page = request.page("audience segments", limit, cursor)
     return Data(await audience_segments.list_segments(request.work, page))
 
@@ -92,25 +93,25 @@ async def list_audience_segments(
 async def create_audience_segment(
     request: ApiRequest, body: CreateAudienceSegment
 ) -> Data[AudienceSegmentBody]:
-    """Create a segment from a rule over what is known of a caller and of a workspace."""
+    """Create a segment from a rule over facts of a caller and workspace."""
     return Data(await audience_segments.create_segment(request.work, request.principal, body))
 
 
 @router.post("/v1/experiments/assign", access=Access(idempotent=True), errors=[NotFoundError])
 async def assign_experiments(request: ApiRequest, body: AssignExperiments) -> Data[Assignments]:
-    """Say which variants the caller gets.
+    """Assign variants to the caller.
 
-    The same unit gets the same variant every time. Nothing is counted: whoever shows a variant
-    records an `exposure`. A completed experiment gives its winner to its whole audience.
+    The same unit always gets the same variant. Nothing is counted: record an `exposure` when
+    showing a variant. A completed experiment assigns its winner to its whole audience.
     """
     return Data(await assignments.assign(request.work, request.principal, request.roles, body))
 
 
 @router.post("/v1/experiments/events", access=Access(idempotent=True), errors=[NotFoundError])
 async def record_experiment_events(request: ApiRequest, body: RecordEvents) -> Data[EventsRecorded]:
-    """Record what happened to the caller: that a variant was met, a conversion, an error.
+    """Record events of the caller: exposures, conversions and errors.
 
-    `results` say of each event that it was counted, or why not.
+    `results` says for each event whether it was counted, or why not.
     """
     return Data(
         await assignments.record_events(request.work, request.principal, request.roles, body)

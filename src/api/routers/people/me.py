@@ -22,13 +22,13 @@ router = Router(tags=["me"])
 
 @router.get("/v1/me", access=Access())
 async def get_me(request: ApiRequest) -> Data[Me]:
-    """Say who the credential speaks for."""
+    """Get the user of the credential."""
     return Data(await users.get_me(request.work, request.principal))
 
 
 @router.get("/v1/me/scopes", access=Access())
 async def get_my_scopes(request: ApiRequest) -> Data[MyScopes]:
-    """Say what the credential may do, workspace by workspace."""
+    """Get the scopes of the credential by workspace."""
     return Data(users.my_scopes(request.principal, request.roles))
 
 
@@ -39,10 +39,10 @@ NOTICES = "/v1/admin/release-notices"
 
 @release_notices_router.get("/v1/me/whats-new/state/{channel}", access=Access())
 async def get_whats_new(request: ApiRequest) -> Data[WhatsNew]:
-    """Say how far the caller has read the release notices of a channel, `web` or `mobile`.
+    """Get the unread release notices of a channel, `web` or `mobile`.
 
-    With it come the notices published since, newest first and 100 at most. Who has acknowledged
-    none is told what is new since their account was made.
+    The newest 100 notices published since the last acknowledged one are included, newest first.
+    Without an acknowledged one, those since the account was created.
     """
     channel = release_notices.read_channel(request.path_params["channel"])
     return Data(await release_notices.whats_new(request.work, request.principal, channel))
@@ -54,7 +54,7 @@ async def acknowledge_whats_new(
 ) -> Data[ReleaseState]:
     """Acknowledge the release notices of a channel up to one of them.
 
-    What is acknowledged stays so: an older notice changes nothing.
+    Acknowledging an older notice changes nothing.
     """
     return Data(await release_notices.acknowledge(request.work, request.principal, body))
 
@@ -63,7 +63,7 @@ async def acknowledge_whats_new(
     NOTICES, access=Access(platform_admin=True, idempotent=True), status_code=201
 )
 async def publish_release_notice(request: ApiRequest, body: PublishRelease) -> Data[Release]:
-    """Publish a release notice for all users of a channel."""
+    """Publish a release notice to all users of a channel."""
     return Data(await release_notices.publish_release(request.work, request.principal, body))
 
 
@@ -90,9 +90,9 @@ CHOICES = "/v1/me/oauth-client-workspace-preferences"
 async def choose_oauth_client_workspace(
     request: ApiRequest, body: ChooseWorkspace
 ) -> Data[OauthClientWorkspace]:
-    """Choose the workspace of an OAuth client, in place of the one before.
+    """Set the workspace of an OAuth client, replacing the previous one.
 
-    Denied where the caller is not a member; a key chooses its own workspace.
+    Denied if the caller is not a member. An API key sets its own workspace.
     """
     return Data(
         await oauth_clients.choose_workspace(request.work, request.principal, request.roles, body)
@@ -103,7 +103,7 @@ async def choose_oauth_client_workspace(
 async def get_oauth_client_workspace(
     request: ApiRequest, oauth_client_id: OauthClientId
 ) -> Data[OauthClientWorkspace]:
-    """Get the workspace that the caller last chose for an OAuth client; null without a choice."""
+    """Get the workspace that the caller last set for an OAuth client, or null."""
     return Data(
         await oauth_clients.read_choice(
             request.work, request.principal, request.roles, oauth_client_id
@@ -113,7 +113,7 @@ async def get_oauth_client_workspace(
 
 @oauth_clients_router.get(f"{CHOICES}/{{oauthClient}}", access=Access())
 async def get_oauth_client_workspace_by_path(request: ApiRequest) -> Data[OauthClientWorkspace]:
-    """Get the caller's choice for an OAuth client; another way to name the client."""
+    """Get the workspace of an OAuth client; an alias."""
     name = request.path_params["oauthClient"]
     return Data(
         await oauth_clients.read_choice(request.work, request.principal, request.roles, name)
@@ -137,8 +137,8 @@ async def get_home_layout(request: ApiRequest) -> Data[HomeLayoutAnswer]:
 async def replace_home_layout(
     request: ApiRequest, body: ReplaceHomeLayout
 ) -> Data[HomeLayoutAnswer]:
-    """Replace the caller's home layout of a workspace.
+    """Replace the home layout of the caller in a workspace.
 
-    The same layout sent again changes nothing.
+    Repeating the call changes nothing.
     """
     return Data(await home_layouts.replace_home_layout(request.work, request.actor, body))

@@ -30,7 +30,7 @@ ITEM_ACCESS = "/v1/items/{itemId}/access"
 async def list_members(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[MemberList]:
-    """List the members of a workspace, longest first."""
+    """List the members of a workspace, longest-standing first."""
     page = request.page("members", limit, cursor)
     return Data(await members.list_members(request.work, request.actor, page))
 
@@ -41,7 +41,7 @@ async def list_members(
     errors=[ConflictError],
 )
 async def update_member(request: ApiRequest, body: UpdateMember) -> Data[MemberBody]:
-    """Change the role of a member; nobody gives or takes a role above their own."""
+    """Change the role of a member. You cannot give or change roles above your own."""
     return Data(
         await members.update_member(request.work, request.actor, request.ids["userId"], body)
     )
@@ -53,9 +53,9 @@ async def update_member(request: ApiRequest, body: UpdateMember) -> Data[MemberB
     errors=[ConflictError],
 )
 async def remove_member(request: ApiRequest) -> Data[RemovedMember]:
-    """Remove a member, which needs members:manage, or leave.
+    """Remove a member (needs members:manage), or leave the workspace.
 
-    The member's grants go with the membership, and their keys stop.
+    The grants and API keys of the member are revoked.
     """
     return Data(await members.remove_member(request.work, request.actor, request.ids["userId"]))
 
@@ -76,9 +76,9 @@ async def list_invitations(
     errors=[ConflictError],
 )
 async def create_invitation(request: ApiRequest, body: CreateInvitation) -> Data[IssuedInvitation]:
-    """Invite a person by e-mail address; the token is shown in this answer only.
+    """Invite a person by email. The token is only returned once.
 
-    It holds for seven days and replaces an earlier open invitation of the same person.
+    It expires after seven days and replaces an open invitation of the same person.
     """
     issued = await invitations.create_invitation(
         request.work, request.actor, request.services.keys, body
@@ -98,7 +98,7 @@ async def revoke_invitation(request: ApiRequest) -> Data[InvitationBody]:
 
 @router.post("/v1/invitations/{token}/accept", access=Access(credential="session", idempotent=True))
 async def accept_invitation(request: ApiRequest) -> Data[WorkspaceEntry]:
-    """Become a member; the invitation must be to the caller's e-mail address."""
+    """Accept an invitation to the email of the caller."""
     token = request.path_params["token"]
     entry = await invitations.accept_invitation(
         request.work, request.principal, request.roles, request.services.keys, token
@@ -122,10 +122,10 @@ async def get_item_access(request: ApiRequest) -> Data[ItemAccess]:
     ),
 )
 async def replace_item_access(request: ApiRequest, body: ReplaceAccess) -> Data[ItemAccess]:
-    """Replace the access mode and the grants of an item.
+    """Replace the access mode and grants of an item.
 
-    `open` inherits from the item above it, `restricted` needs a grant here or above, up to the
-    nearest restricted item; owners and administrators always manage.
+    `open` inherits from the parent item, `restricted` needs a grant here or above, up to the
+    nearest restricted item. Owners and administrators can always manage items.
     """
     return Data(
         await grants.replace_access(request.work, request.actor, request.ids["itemId"], body)
@@ -153,7 +153,7 @@ async def list_api_keys(
     errors=[ConflictError],
 )
 async def create_api_key(request: ApiRequest, body: CreateApiKey) -> Data[IssuedApiKey]:
-    """Create an API key; its secret is shown in this answer only."""
+    """Create an API key. Its secret is only returned once."""
     return Data(await api_keys.create_key(request.work, request.actor, request.services.keys, body))
 
 
@@ -164,7 +164,7 @@ async def create_api_key(request: ApiRequest, body: CreateApiKey) -> Data[Issued
 async def list_request_logs(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[list[RequestLogBody]]:
-    """List the calls made in the workspace, newest first."""
+    """List the API requests of the workspace, newest first."""
     page = request.page("request logs", limit, cursor)
     return request.array(await page_of_requests(request.work, request.actor, page))
 
@@ -174,5 +174,5 @@ async def list_request_logs(
     access=Access(scopes=[Scope.API_KEYS_WRITE], resource="api_key", idempotent=True),
 )
 async def revoke_api_key(request: ApiRequest) -> Data[RevokedApiKey]:
-    """Revoke an API key; it stops at once."""
+    """Revoke an API key immediately."""
     return Data(await api_keys.revoke_key(request.work, request.actor, request.ids["apiKeyId"]))

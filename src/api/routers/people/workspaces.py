@@ -40,7 +40,7 @@ async def create_workspace(request: ApiRequest, body: CreateWorkspace) -> Data[W
 async def list_workspaces(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
 ) -> Data[WorkspaceList]:
-    """List the caller's workspaces with role and permissions, oldest first; a key sees its own."""
+    """List the workspaces of the caller with role and permissions, oldest first."""
     page = request.page("workspaces", limit, cursor)
     roles = request.roles
     return Data(await workspaces.page_of_workspaces(request.work, request.principal, roles, page))
@@ -50,7 +50,7 @@ async def list_workspaces(
 async def list_my_workspaces(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
 ) -> Data[WorkspaceList]:
-    """List the caller's workspaces; another name of `GET /v1/workspaces`."""
+    """List the workspaces of the caller; an alias of `GET /v1/workspaces`."""
     return await list_workspaces(request, limit, cursor)
 
 
@@ -76,7 +76,7 @@ async def update_workspace(request: ApiRequest, body: UpdateWorkspace) -> Data[W
 
 @router.delete("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_DELETE]))
 async def delete_workspace(request: ApiRequest) -> Data[Deleted]:
-    """Delete a workspace: it is gone for everybody at once, and its keys stop."""
+    """Delete a workspace for everyone, and revoke its API keys."""
     return Data(await workspaces.delete_workspace(request.work, request.actor))
 
 
@@ -86,10 +86,10 @@ async def delete_workspace(request: ApiRequest) -> Data[Deleted]:
 async def list_workspace_audit_log(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[AuditLog]:
-    """List who changed something in the workspace, or was refused to, newest first.
+    """List changes and refused changes in the workspace, newest first.
 
-    Each entry is a call of the API that is no read. What triggers and schedules did is in the log
-    of events. Entries are kept as long as the log of requests is: for 30 days by default.
+    Each entry is a write request to the API. The event log has changes by triggers and schedules.
+    Entries are kept as long as request logs, 30 days by default.
     """
     page = request.page("audit log", limit, cursor)
     return Data(await list_audit_log(request.work, request.actor, page))
@@ -97,7 +97,7 @@ async def list_workspace_audit_log(
 
 @router.get("/v1/workspaces/{workspaceId}/usage", access=Access(scopes=[Scope.BILLING_READ]))
 async def get_workspace_usage(request: ApiRequest) -> Data[Usage]:
-    """Get the plan of a workspace, what it holds, and what it did this month."""
+    """Get the plan of a workspace, its contents, and its activity this month."""
     return Data(await get_usage(request.work, request.actor))
 
 
@@ -106,7 +106,7 @@ async def get_workspace_usage(request: ApiRequest) -> Data[Usage]:
     access=Access(scopes=[Scope.BILLING_MANAGE], idempotent=True),
 )
 async def change_workspace_plan(request: ApiRequest, body: ChangePlan) -> Data[PlanBody]:
-    """Put a workspace on another plan. Nothing is paid by it, and nothing limited."""
+    """Change the plan of a workspace. Plans do not set limits or prices."""
     return Data(await workspaces.change_plan(request.work, request.actor, body))
 
 
@@ -128,9 +128,9 @@ async def create_workspace_export(
 ) -> Data[WorkspaceExport]:
     """Export the workspace as a bundle.
 
-    A bundle has everything but secrets, histories and what is in the trash; it can be brought into
-    another workspace. `GET …/workspace-exports/{workspaceExportId}` shows how it goes on. While an
-    export of the workspace is open, it is the answer, with 200.
+    A bundle has everything except secrets, histories and the trash, and can be imported into
+    another workspace. `GET …/workspace-exports/{workspaceExportId}` shows its progress. While an
+    export is open, it is returned with status 200.
     """
     del body
     export_id = await workspace_exports.accept_workspace_export(
@@ -158,9 +158,9 @@ async def get_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
 
 @router.post(f"{_EXPORT}/cancel", access=_EXPORTING)
 async def cancel_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
-    """Cancel an export of the workspace; a finished one stays as it is.
+    """Cancel an export of the workspace. An export that has ended is not changed.
 
-    One that has begun is `cancelled` as soon as what it has written is removed.
+    Once started, it is `cancelled` when its files are removed.
     """
     export_id = request.ids["workspaceExportId"]
     await workspace_exports.cancel_workspace_export(request.work, request.actor, export_id)

@@ -44,10 +44,10 @@ SEED = Access(
 
 @starters_router.post("/v1/onboarding/workspace-draft", access=Access())
 async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[StarterPlan]:
-    """Draft a workspace from a description, and create nothing.
+    """Draft a workspace from a description, without creating anything.
 
-    Where the caller holds ai:write in a workspace that has set a model, the model writes the plan.
-    Rules write it elsewhere, and when the model gives none within a minute.
+    If the caller has ai:write in a workspace with a model, the model writes the plan. Otherwise, or
+    if the model returns no plan within a minute, rules write it.
     """
     asker = await drafts.with_model(request.work, request.principal, request.roles)
     if asker is None:
@@ -62,7 +62,7 @@ async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[Sta
     f"{WORKSPACE}/starter-draft", access=SEED, errors=[ConflictError, InProgressError]
 )
 async def seed_from_draft(request: ApiRequest, body: SeedDraft) -> Data[SeededDraft]:
-    """Build what a draft plans: everything, or nothing when a part of it cannot be built."""
+    """Build the plan of a draft: all of it or nothing."""
     actor, seed_id = request.actor, request.new_id
     await seeding.accept_plan(request.work, actor, seed_id, body.plan)
 
@@ -76,9 +76,9 @@ async def seed_from_draft(request: ApiRequest, body: SeedDraft) -> Data[SeededDr
     f"{WORKSPACE}/starter-template", access=SEED, errors=[ConflictError, InProgressError]
 )
 async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[SeededTemplate]:
-    """Build a starter that is shipped: databases, records, views, pages and an automation.
+    """Build a starter template: databases, records, views, pages and an automation.
 
-    Doing it twice builds it twice. Its automations are published, and wait to be enabled.
+    Repeating it builds it again. Its automations are published, but disabled.
     """
     actor, seed_id = request.actor, request.new_id
     await seeding.accept_template(request.work, actor, seed_id, body.template_key)
@@ -93,7 +93,7 @@ async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[Se
 async def list_starter_templates(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
 ) -> Data[StarterTemplateList]:
-    """List the starters the platform ships."""
+    """List the starter templates."""
     page = request.page("starter templates", limit, cursor).among(seeding.list_templates())
     return Data(StarterTemplateList(templates=page.items, cursor=page.cursor))
 
@@ -111,9 +111,9 @@ WRITE = Access(scopes=[Scope.AI_WRITE], idempotent=True)
 
 @router.post(RUNS, access=WRITE, status_code=201, errors=[InProgressError])
 async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSetDetail]:
-    """Plan changes from an instruction, or from operations written by hand; nothing is done.
+    """Plan changes from an instruction or from operations, without applying them.
 
-    The workspace's model plans where one is set, else rules do, and when the model gives no plan.
+    Uses the model of the workspace. Without a model, or if it returns no plan, rules are used.
     """
     actor, keys, run_id = request.actor, request.services.keys, request.new_id
     planned = await drafts.plan_run(request.work, actor, keys, run_id, body)
@@ -130,20 +130,20 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
 async def list_ai_runs(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[AiRunList]:
-    """List AI runs, newest first: one's own, and for owners and administrators all."""
+    """List AI runs, newest first: your own, and all of them for owners and administrators."""
     page = request.page("ai_runs", limit, cursor)
     return Data(await queries.list_runs(request.work, request.actor, page))
 
 
 @router.get(RUN, access=READ)
 async def get_ai_run(request: ApiRequest) -> Data[ChangeSetDetail]:
-    """Get an AI run with its operations, and what became of each."""
+    """Get an AI run with its operations and their results."""
     return Data(await queries.get_changes(request.work, request.actor, request.ids["runId"]))
 
 
 @router.post(f"{RUN}/reject", access=WRITE, errors=[ConflictError, InProgressError])
 async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[ChangeSetDetail]:
-    """Reject what waits to be applied; what was applied stays."""
+    """Reject the operations not yet applied. Applied ones are kept."""
     run_id = request.ids["runId"]
     return Data(await commands.reject(request.work, request.actor, run_id, body.reason))
 
@@ -154,11 +154,11 @@ async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[Change
     errors=[ConflictError, InProgressError],
 )
 async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
-    """Apply a run, as far as its operations are approved.
+    """Apply the approved operations of a run.
 
-    Each operation is a transaction of its own, with the caller's own rights. What is not approved
-    is skipped, and may be applied later. With `dryRun` everything is tried and nothing is kept:
-    what would be applied is `pending`. What takes longer than a minute is answered as it stands.
+    Each operation is a separate transaction with the permissions of the caller. Others are skipped,
+    and can be applied later. With `dryRun` nothing is saved, and operations that would be applied
+    are `pending`. After a minute, the current state is returned.
     """
     return await applied(request, request.ids["runId"], body)
 
@@ -185,7 +185,7 @@ CHANGES = "/v1/workspaces/{workspaceId}/changes"
 async def list_changes(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ChangeSetList]:
-    """List change sets, newest first: one's own, and for owners and administrators all."""
+    """List change sets, newest first: your own, and all of them for owners and administrators."""
     page = request.page("changes", limit, cursor)
     return Data(await queries.list_changes(request.work, request.actor, page))
 
@@ -196,7 +196,7 @@ async def list_changes(
     status_code=201,
 )
 async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[ChangeSetDetail]:
-    """Propose changes; nothing of them is done until they are applied, within seven days."""
+    """Propose changes. They can be applied within seven days."""
     return Data(
         await commands.propose(
             request.work,
@@ -211,7 +211,7 @@ async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[Cha
 
 @changes_router.get(f"{CHANGES}/{{changeId}}", access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
 async def get_changes(request: ApiRequest) -> Data[ChangeSetDetail]:
-    """Get a change set with its operations, and what became of each."""
+    """Get a change set with its operations and their results."""
     return Data(await queries.get_changes(request.work, request.actor, request.ids["changeId"]))
 
 
@@ -221,7 +221,7 @@ async def get_changes(request: ApiRequest) -> Data[ChangeSetDetail]:
     errors=[ConflictError, InProgressError],
 )
 async def apply_changes(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
-    """Apply a change set, as far as its operations are approved; see apply of an AI run."""
+    """Apply the approved operations of a change set, as for an AI run."""
     return await applied(request, request.ids["changeId"], body)
 
 
@@ -232,7 +232,7 @@ SETTINGS = "/v1/workspaces/{workspaceId}/ai/model-settings"
 
 @model_settings_router.get(SETTINGS, access=Access(scopes=[Scope.MODELS_READ]))
 async def get_model_settings(request: ApiRequest) -> Data[ModelSettingsBody]:
-    """Get the model settings; the key of the endpoint is never shown."""
+    """Get the model settings, without the key of the endpoint."""
     return Data(await model_settings.get_settings(request.work, request.actor.workspace_id))
 
 
@@ -240,6 +240,6 @@ async def get_model_settings(request: ApiRequest) -> Data[ModelSettingsBody]:
 async def put_model_settings(
     request: ApiRequest, body: PutModelSettings
 ) -> Data[ModelSettingsBody]:
-    """Set the model: an endpoint that speaks as OpenAI's `/chat/completions` does."""
+    """Set the model: an OpenAI-compatible `/chat/completions` endpoint."""
     keys = request.services.keys
     return Data(await model_settings.put_settings(request.work, request.actor, keys, body))

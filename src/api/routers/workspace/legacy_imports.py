@@ -38,10 +38,10 @@ UPLOAD = replace(DECIDE, upload=True, bundles=commands.OBJECTS)
 async def create_legacy_import(
     request: ApiRequest, body: CreateLegacyImport | None = None
 ) -> Data[LegacyImport]:
-    """Accept a bundle of workspaces, which is then checked and awaits review.
+    """Upload a bundle of workspaces to validate and review.
 
-    Send JSON that names an object of the store, or the bundle: as it is, or as the only part,
-    named `file`, of a form. Nothing of it is imported before it is approved and started.
+    Send JSON that references an object in the store, or the bundle itself: as the body, or as the
+    only part, named `file`, of a form. Nothing is imported before it is approved and started.
     """
     run_id = request.new_id
     if body is not None:
@@ -62,7 +62,7 @@ async def list_legacy_imports(
 
 @router.get(RUN, access=READ)
 async def get_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
-    """Get a legacy import run with what the dry run found, and how far each workspace is."""
+    """Get a legacy import run with its dry run and the progress of each workspace."""
     found = await queries.get_run(request.work, request.ids["runId"])
     link = temporal_link(request.services.settings, found.temporal_workflow_id)
     found.temporal_url = link.get("uiUrl")
@@ -71,10 +71,10 @@ async def get_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
 
 @router.get(f"{RUN}/events", access=READ, media_type="text/event-stream")
 async def watch_legacy_import(request: ApiRequest) -> Response:
-    """Watch a legacy import run: server-sent events until it is at rest.
+    """Watch a legacy import run with server-sent events until it ends or needs a decision.
 
-    `state` holds the run each time it has changed; `end` says that it is at rest. A stream that
-    stops without `end` is to be opened again.
+    `state` has the run after each change; `end` is the last event. Reconnect if a stream stops
+    without `end`.
     """
     await queries.find_run(request.work, request.ids["runId"])
     events = run_events(request.services, LegacyImportWatch(request.ids["runId"]))
@@ -85,19 +85,19 @@ async def watch_legacy_import(request: ApiRequest) -> Response:
 async def approve_legacy_import(
     request: ApiRequest, body: ApproveLegacyImport
 ) -> Data[LegacyImport]:
-    """Approve a run that awaits review, which can then be started.
+    """Approve a run that awaits review, so that it can be started.
 
-    At least one workspace must be selected, and none of the selected may be blocked.
+    At least one workspace must be selected, and no selected workspace can be blocked.
     """
     return Data(await commands.approve(request.work, request.principal, request.ids["runId"], body))
 
 
 @router.post(f"{RUN}/cancel", access=DECIDE, errors=[ConflictError])
 async def cancel_legacy_import(request: ApiRequest, body: CancelLegacyImport) -> Data[LegacyImport]:
-    """Cancel a run. A finished one stays as it is.
+    """Cancel a run. A run that has ended is not changed.
 
-    What an import has not finished is taken back; workspaces that are whole stay hidden, until they
-    are released or rolled back.
+    Unfinished workspaces are rolled back. Complete ones stay hidden until they are released or
+    rolled back.
     """
     return Data(await commands.cancel(request.work, request.principal, request.ids["runId"], body))
 
@@ -110,16 +110,15 @@ async def start_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
 
 @router.post(f"{RUN}/dry-run", access=DECIDE, errors=[ConflictError])
 async def repeat_dry_run(request: ApiRequest) -> Data[LegacyImport]:
-    """Check the selected workspaces of a run that awaits review once more."""
+    """Repeat the dry run of the selected workspaces of a run that awaits review."""
     return Data(await commands.repeat_dry_run(request.work, request.ids["runId"]))
 
 
 @router.post(f"{RUN}/release", access=DECIDE, errors=[ConflictError])
 async def release_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
-    """Let people see the workspaces that were finished before a run was cancelled.
+    """Publish the workspaces that were complete when a run was cancelled.
 
-    They are `live` from then on. The status of the run stays as it is, and so does how long it can
-    be rolled back.
+    They become `live`. The status of the run and its rollback period do not change.
     """
     return Data(
         await commands.release_finished(request.work, request.ids["runId"], request.services.keys)
@@ -130,9 +129,9 @@ async def release_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
 async def roll_back_legacy_import(
     request: ApiRequest, body: RollBackLegacyImport
 ) -> Data[LegacyImport]:
-    """Take back what an ended run has imported, within 30 days of its end.
+    """Roll back an ended run, up to 30 days after its end.
 
-    What was changed since is kept and reported, unless `force` is set.
+    Data edited since is kept and reported, unless `force` is set.
     """
     return Data(
         await commands.roll_back(request.work, request.principal, request.ids["runId"], body)
@@ -143,9 +142,9 @@ async def roll_back_legacy_import(
 async def update_import_workspace(
     request: ApiRequest, body: UpdateImportWorkspace
 ) -> Data[LegacyImport]:
-    """Select a workspace of a run that awaits review, or import it into one that is there.
+    """Select a workspace of a run that awaits review, or set an existing target workspace.
 
-    What was not checked so is checked again. The answer is the run.
+    The workspace is validated again if needed. Returns the run.
     """
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     return Data(await commands.update_workspace(request.work, run_id, entry_id, body))
@@ -153,6 +152,6 @@ async def update_import_workspace(
 
 @router.post(f"{WORKSPACE}/retry", access=DECIDE, errors=[ConflictError])
 async def retry_import_workspace(request: ApiRequest) -> Data[LegacyImport]:
-    """Go on with a workspace whose import failed, from its last chunk; at most four times."""
+    """Retry the failed import of a workspace from its last chunk, up to four times."""
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     return Data(await commands.retry_workspace(request.work, run_id, entry_id))

@@ -23,47 +23,47 @@ WRITE_WORKSPACE = Access(scopes=[Scope.WORKSPACE_UPDATE], idempotent=True)
 
 @router.get(f"{AUTOMATION}/pause", access=READ)
 async def get_automation_pause(request: ApiRequest) -> Data[PauseShape]:
-    """Get the pause of an automation, and how many runs rest under it.
+    """Get the pause of an automation, and the number of queued runs.
 
-    An automation that nobody paused is `running`, though its workspace may be paused, or its
-    circuit breaker open.
+    An automation that is not paused itself is `running`, even if its workspace is paused or its
+    circuit breaker is open.
     """
     return await _answer(request, request.ids["automationId"])
 
 
 @router.post(f"{AUTOMATION}/pause", access=WRITE)
 async def pause_automation(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
-    """Pause an automation: its runs are accepted, and rest in their order.
+    """Pause an automation: new runs are queued in order.
 
-    Runs under way go on to their end, and tests are not held up. Runs that rest are `queued`;
-    `metadata.waitingFor` says why. Pausing what is paused changes nothing.
+    Running runs finish, and tests are not affected. Queued runs have the reason in
+    `metadata.waitingFor`. Pausing again changes nothing.
     """
     return await _pause(request, PauseSubject.AUTOMATION, request.ids["automationId"], body)
 
 
 @router.post(f"{AUTOMATION}/resume", access=WRITE)
 async def resume_automation(request: ApiRequest, body: ResumeWork) -> Data[PauseShape]:
-    """Resume an automation: what rests starts, the oldest first, at once or at a rate.
+    """Resume an automation: queued runs start, oldest first, at once or at a rate.
 
-    New runs stand behind the resting ones. The rate counts starts a minute; another call changes
-    it. An open circuit breaker is closed.
+    New runs are queued behind them. The rate is in starts per minute; another call changes it. An
+    open circuit breaker is closed.
     """
     return await _resume(request, PauseSubject.AUTOMATION, request.ids["automationId"], body)
 
 
 @router.get(f"{CONNECTION}/pause", access=READ_CONNECTION)
 async def get_connection_pause(request: ApiRequest) -> Data[PauseShape]:
-    """Get the pause of a connection, and how many calls wait for it."""
+    """Get the pause of a connection, and the number of waiting calls."""
     return await _connection_answer(request)
 
 
 @router.post(f"{CONNECTION}/pause", access=WRITE_CONNECTION)
 async def pause_connection(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
-    """Pause a connection: what would call through it waits in line, and loses no attempt.
+    """Pause a connection: calls through it wait, without losing an attempt.
 
-    Runs, refreshes and jobs wait at their next step that calls through it; a step that has called
-    already goes on. `metadata.waitingFor` of a run says why. Tests and previews of the connection
-    itself are not held up. Pausing what is paused changes nothing.
+    Runs, refreshes and jobs wait at their next step that uses it; a call in progress finishes.
+    `metadata.waitingFor` of a run has the reason. Tests and previews of the connection are not
+    affected. Pausing again changes nothing.
     """
     connection_id = request.ids["connectionId"]
     await pauses.pause_connection(request.work, request.actor, connection_id, body)
@@ -72,10 +72,10 @@ async def pause_connection(request: ApiRequest, body: PauseWork) -> Data[PauseSh
 
 @router.post(f"{CONNECTION}/resume", access=WRITE_CONNECTION)
 async def resume_connection(request: ApiRequest, body: ResumeConnection) -> Data[PauseShape]:
-    """Resume a connection: calls that wait are made in their order, at once or at a rate.
+    """Resume a connection: waiting calls are made in order, at once or at a rate.
 
-    The rate counts calls a minute; new calls stand in line until nobody waits. Limits of the
-    connection hold beside it. Another call changes the rate.
+    The rate is in calls per minute; new calls wait until no other call does. Limits of the
+    connection still apply. Another call changes the rate.
     """
     connection_id = request.ids["connectionId"]
     await pauses.resume_connection(request.work, request.actor, connection_id, body)
@@ -84,24 +84,24 @@ async def resume_connection(request: ApiRequest, body: ResumeConnection) -> Data
 
 @router.get(f"{WORKSPACE}/pause", access=READ_WORKSPACE)
 async def get_workspace_pause(request: ApiRequest) -> Data[PauseShape]:
-    """Get the pause of a workspace, and how many runs rest under it."""
+    """Get the pause of a workspace, and the number of queued runs."""
     return await _answer(request, request.actor.workspace_id)
 
 
 @router.post(f"{WORKSPACE}/pause", access=WRITE_WORKSPACE)
 async def pause_workspace(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
-    """Pause a workspace: the runs of all its automations are accepted, and rest in their order.
+    """Pause a workspace: new runs of all its automations are queued in order.
 
-    Runs under way go on to their end, and tests are not held up.
+    Running runs finish, and tests are not affected.
     """
     return await _pause(request, PauseSubject.WORKSPACE, request.actor.workspace_id, body)
 
 
 @router.post(f"{WORKSPACE}/resume", access=WRITE_WORKSPACE)
 async def resume_workspace(request: ApiRequest, body: ResumeWork) -> Data[PauseShape]:
-    """Resume a workspace: what rests starts, the oldest first, at once or at a rate.
+    """Resume a workspace: queued runs start, oldest first, at once or at a rate.
 
-    Runs of an automation that is paused itself rest on.
+    Runs of an automation that is paused itself stay queued.
     """
     return await _resume(request, PauseSubject.WORKSPACE, request.actor.workspace_id, body)
 

@@ -44,7 +44,7 @@ Token = Annotated[str | None, Field(max_length=200)]
     errors=[UnsupportedError],
 )
 async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[IssuedShareLink]:
-    """Create a share link of an item; its token is shown in this answer only."""
+    """Create a share link of an item. Its token is only returned once."""
     item_id, keys = request.ids["itemId"], request.services.keys
     return Data(
         await links.create_share_link(
@@ -65,7 +65,7 @@ async def list_share_links(
 
 @router.delete(f"{LINKS}/{{shareLinkId}}", access=REVOKE)
 async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
-    """Revoke a share link; it stops at once, also for people who were let in."""
+    """Revoke a share link immediately, also for visitors with a session."""
     item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
     return Data(await links.revoke_share_link(request.work, request.actor, item_id, link_id))
 
@@ -88,9 +88,9 @@ async def open_share_link(
 ) -> Data[Visit]:
     """Open a share link.
 
-    Show its token in `X-Share-Token` or `token`: that takes one of its uses and gives a session
-    for an hour, which `X-Share-Session` or `session` shows from then on. A browser gets a page,
-    which takes the token from the fragment of its address, `…#token`.
+    Send its token in `X-Share-Token` or `token`. That counts as one visit and returns a session for
+    an hour, to send in `X-Share-Session` or `session`. A browser gets a page that reads the token
+    from the fragment of the URL, `…#token`.
     """
     visitor = await admit_visitor(request, token, session)
     return Data(await visit(request.work, request.services.keys, visitor, limit, cursor))
@@ -107,6 +107,6 @@ async def open_share_link(
 async def download_shared_file(
     request: ApiRequest, token: Token = None, session: Token = None
 ) -> Response:
-    """Download a shared file, if the link allows it; opened as the link itself is."""
+    """Download a shared file, if the link allows it. Authenticate as for opening the link."""
     visitor = await admit_visitor(request, token, session)
     return download(request, await open_shared_file(request.work, visitor))

@@ -35,7 +35,7 @@ class _Condition(Input):
 
 
 class ValueCondition(_Condition):
-    """Compares with one value. What is empty passes `ne` and `not_contains` and nothing else."""
+    """Compares with one value. Empty values only match `ne` and `not_contains`."""
 
     model_config = example({"field": "price", "op": "gte", "value": 100})
 
@@ -58,7 +58,7 @@ class ValueCondition(_Condition):
 
 
 class ListCondition(_Condition):
-    """Compares with several values: `has_…` a field that holds several, `in` one that holds one."""
+    """Compares with several values: `has_…` for a field with several values, `in` for one value."""
 
     model_config = example({"field": "status", "op": "in", "value": ["open", "doing"]})
 
@@ -76,7 +76,7 @@ class RangeCondition(_Condition):
 
 
 class EmptyCondition(_Condition):
-    """Holds a value or none."""
+    """Has a value or is empty."""
 
     model_config = example({"field": "due", "op": "is_empty"})
 
@@ -108,7 +108,7 @@ class WithinCondition(_Condition):
 
 
 class RelativeCondition(_Condition):
-    """Lies in a period around now; weeks begin on Monday."""
+    """In a period around now; weeks start on Monday."""
 
     model_config = example({"field": "due", "op": "relative", "value": "this_week"})
 
@@ -131,19 +131,19 @@ Condition = TypeAliasType(
 
 
 class AndFilter(Input):
-    """Every one of these holds."""
+    """All of these match."""
 
     parts: Annotated[list["Filter"], Field(alias="and")]
 
 
 class OrFilter(Input):
-    """At least one of these holds."""
+    """At least one of these matches."""
 
     parts: Annotated[list["Filter"], Field(alias="or")]
 
 
 class NotFilter(Input):
-    """This does not hold."""
+    """This does not match."""
 
     part: Annotated["Filter", Field(alias="not")]
 

@@ -13,7 +13,7 @@ Rate = Annotated[int, Field(ge=1, le=MAX_RATE)]
 
 
 class PauseWork(Input):
-    """Body of pause; the `reason` is shown wherever something rests."""
+    """Body of pause. The `reason` is shown with everything that is queued."""
 
     model_config = example({"reason": "The shop is being moved."})
 
@@ -29,10 +29,10 @@ class ResumeWork(Input):
 
 
 class PauseShape(Shape):
-    """The pause of something, and the number of starts that rest under it, counted up to 10,000.
+    """The pause of a resource, and the number of queued starts, up to 10,000.
 
-    While it is `resuming`, what rests is started, and what comes in stands behind that. Of what is
-    `running`, nothing more is said.
+    While `resuming`, queued starts are started, and new ones are added at the end. While `running`,
+    there are no other keys.
     """
 
     state: PauseState

@@ -228,7 +228,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class PassedOverCounts:
-    """Counts of due times without a run: the run before was open, or no worker ran in time."""
+    """Due times without a run: the earlier run was open, or no worker ran in time."""
 
     skipped: int
     missed: int
@@ -270,10 +270,10 @@ def title_of(label: str, action: str) -> str:
 
 
 class PassedOver(Shape):
-    """Counts of due times without a run since the schedule was made, as of the last minute or so.
+    """Due times without a run since the schedule was created, as of about a minute ago.
 
-    `skipped`: an earlier run was still open; `missed`: the platform was away for longer than the
-    schedule makes up for, ten minutes unless it says otherwise.
+    `skipped`: an earlier run was still open. `missed`: the platform was down for longer than the
+    catch-up window of the schedule, ten minutes by default.
     """
 
     skipped: int

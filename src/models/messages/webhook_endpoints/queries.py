@@ -32,9 +32,10 @@ EventTypes = Annotated[
 
 
 class WebhookEndpointBody(Shape):
-    """An endpoint without its secret; with no `eventTypes` it is told of every event.
+    """An endpoint without its secret.
 
-    Credentials in its URL are shown as `[redacted]` to anybody who may not change it.
+    Without `eventTypes` it receives every event. Credentials in its URL are `[redacted]` for people
+    who cannot change it.
     """
 
     id: Id
@@ -78,9 +79,10 @@ class CreateWebhookEndpoint(Input):
 
 
 class UpdateWebhookEndpoint(Input):
-    """Changes of an endpoint: what is absent or null stays, but a null `description` goes.
+    """Changes of an endpoint.
 
-    An endpoint that is enabled again is told of what happens from then on.
+    Missing or null keys are not changed; a null `description` is removed. Once enabled again, it
+    receives new events only.
     """
 
     model_config = example({"enabled": False})
@@ -92,13 +94,12 @@ class UpdateWebhookEndpoint(Input):
 
 
 class WebhookDeliveryBody(Shape):
-    """An event on its way to an endpoint; the answer and the error are of the latest attempt.
+    """A delivery to an endpoint, with the response and error of the latest attempt.
 
-    What is pending without `nextAttemptAt` is being sent, or waits for the events before it. What
-    is due waits since `waitingForWorkerSince` where its worker is lost. At `expiresAt` it fails
-    with the code `expired`, if it still waits then.
-
-    Only owners and administrators are shown all of `payload`, others its `type` and `timestamp`.
+    Pending without `nextAttemptAt`, it is being sent or waits for earlier events.
+    `waitingForWorkerSince`: it is due, but its worker is lost. If still pending at `expiresAt`, it
+    fails with the code `expired`. Only owners and administrators see all of `payload`, others its
+    `type` and `timestamp`.
     """
 
     id: Id

@@ -14,7 +14,7 @@ from models.messages.workspace_events.rules import EventType
 
 
 class EventActor(Shape):
-    """Whoever made it happen."""
+    """The user or automation that caused it."""
 
     type: PrincipalType
     user_id: Id | None

@@ -53,9 +53,10 @@ class Interval(Shape):
 
 
 class VariantBody(Shape):
-    """A variant and its figures; `exposures` are units that have met it, rates are shares of them.
+    """A variant and its statistics.
 
-    There are no intervals before the first exposure.
+    `exposures` are exposed units; rates are shares of them. There are no intervals before the first
+    exposure.
     """
 
     id: str
@@ -69,9 +70,9 @@ class VariantBody(Shape):
 
 
 class Guardrail(Shape):
-    """The variants whose error rate is higher than that of the first one, beyond chance (p < 1 %).
+    """The variants with a significantly higher error rate than the baseline (p < 1 %).
 
-    The first variant is what the others are compared with.
+    The first variant is the baseline.
     """
 
     breached: bool
@@ -119,9 +120,10 @@ class ExperimentList(Shape):
 
 
 class VariantInput(Input):
-    """A variant; without an `id` it gets one made of its label.
+    """A variant.
 
-    Figures may be sent as they were answered. They are counted, and cannot be set.
+    A missing `id` is derived from the label. Statistics are read-only: they can be sent back
+    unchanged.
     """
 
     id: Name | None = None
@@ -142,10 +144,10 @@ Variants = Annotated[list[VariantInput], Field(max_length=10 * MAX_VARIANTS)]
 
 
 class CreateExperiment(Input):
-    """A new experiment, a draft unless `status` says `scheduled`.
+    """A new experiment, `draft` unless `status` is `scheduled`.
 
-    It needs a `targetKey` or a `flagKey`. The variants of an `automation_version` experiment have
-    ids of versions of the automation `targetKey`.
+    Needs a `targetKey` or a `flagKey`. The variants of an `automation_version` experiment have ids
+    of versions of the automation `targetKey`.
     """
 
     model_config = example(
@@ -217,7 +219,7 @@ class _Unit(Input):
 
 
 class AssignExperiments(_Unit):
-    """The flags that are asked for; all of them without `flagKeys`."""
+    """The requested flags; all of them without `flagKeys`."""
 
     model_config = example({"flagKeys": ["short_sign_up"], "attributes": {"platform": "ios"}})
 
@@ -237,16 +239,16 @@ class Assignment(Shape):
 
 
 class Assignments(Shape):
-    """Experiments that the unit takes no part in are left out: it gets what it always got."""
+    """Experiments that do not include the unit are left out: it gets the default."""
 
     assignments: list[Assignment]
 
 
 class ExperimentEvent(Input):
-    """Something that happened to a unit.
+    """An event of a unit.
 
-    `exposure` says that it met its variant; `conversion`, or the name of the primary metric, that
-    it did what is hoped for; `error`, or the name of the guardrail metric, that something failed.
+    `exposure`: it saw its variant. `conversion`, or the name of the primary metric: it reached the
+    goal. `error`, or the name of the guardrail metric: something failed.
     """
 
     experiment_id: InputId | None = None
@@ -281,8 +283,8 @@ class EventResult(Shape):
 class EventsRecorded(Shape):
     """The numbers of events counted and not counted, and `results` in the order of the events.
 
-    An event is not counted if it concerns no experiment that runs, or a unit that takes no part
-    in it or has not met its variant.
+    An event is not counted without a running experiment, or if its unit is not included or was not
+    exposed.
     """
 
     recorded: int

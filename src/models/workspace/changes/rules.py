@@ -125,7 +125,7 @@ class OperationKind(StrEnum):
 
 
 class Stake(StrEnum):
-    """The stake of an operation: it says who must have looked at it before it is applied."""
+    """The risk of an operation, which decides the approval it needs."""
 
     NEVER_ASK = "never_ask"
     """It adds, and touches nothing that was there."""

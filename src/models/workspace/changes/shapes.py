@@ -27,14 +27,12 @@ _EXAMPLE: JsonObject = {
 
 
 class Operation(Input):
-    """One operation: `input` is the body of the API's own operation, with the ids of its path.
+    """One operation: `input` is the body of the API operation, with the ids of its path.
 
-    `{"ref": "leads"}` in an input stands for the id of what the operation named `leads` makes,
-    `leads.item` for its item, `leads.surface` for its surface, `leads.views.<key>` and
-    `leads.fields.<key>` for the views and fields of a database.
-
-    Credentials in `auth`, headers and URLs are shown as `[redacted]`, and forgotten when the
-    changes are closed. A secret that is named is shown by its name.
+    `{"ref": "leads"}` in an input is the id of what the operation named `leads` creates,
+    `leads.item` its item, `leads.surface` its surface, `leads.views.<key>` and `leads.fields.<key>`
+    the views and fields of a database. Credentials in `auth`, headers and URLs are shown as
+    `[redacted]`, and deleted when the changes are closed. References to secrets show the name.
     """
 
     kind: Annotated[OperationKind, Field(strict=False)]
@@ -70,11 +68,10 @@ Index = Annotated[int, Field(ge=0, lt=MAX_OPERATIONS)]
 
 
 class ApplyChanges(Input):
-    """Body of apply: what is approved.
+    """Body of apply.
 
-    What adds is applied at once. What changes is applied when its index is listed, or with
-    `approveAll`. What removes, or acts, is applied only when its index is listed. With `dryRun`
-    everything is tried and nothing is kept.
+    Additions are always applied. Edits are applied if their index is listed, or with `approveAll`.
+    Deletions and actions are applied only if their index is listed. With `dryRun` nothing is saved.
     """
 
     model_config = example({"approvedIndexes": [1]})
@@ -91,7 +88,7 @@ class RejectChanges(Input):
 
 
 class OperationResult(Shape):
-    """The result of one operation; `subjectId` is what it made or changed."""
+    """The result of one operation; `subjectId` is the created or changed resource."""
 
     index: int
     kind: OperationKind
@@ -114,7 +111,7 @@ class ApplyResult(Shape):
 
 
 class PlannedOperation(Shape):
-    """One operation of a change set, and what is at stake."""
+    """One operation of a change set, and its risk."""
 
     index: int
     kind: OperationKind
@@ -124,7 +121,7 @@ class PlannedOperation(Shape):
 
 
 class ChangeSetSummary(Shape):
-    """A change set as lists show it. `source` says who wrote its operations."""
+    """A change set in lists. `source` says who created its operations."""
 
     id: Id
     workspace_id: Id
@@ -142,7 +139,7 @@ class ChangeSetSummary(Shape):
 
 
 class ChangeSetDetail(ChangeSetSummary):
-    """A change set with its operations, and what became of each."""
+    """A change set with its operations and their results."""
 
     operations: list[PlannedOperation]
     results: list[OperationResult]

@@ -88,7 +88,7 @@ class RollbackState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The result of comparing what was imported with the bundle."""
+    """The result of comparing the imported data with the bundle."""
 
     EQUAL = "equal"
     WITHIN_TOLERANCE = "within_tolerance"

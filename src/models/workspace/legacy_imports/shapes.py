@@ -62,8 +62,8 @@ class CancelLegacyImport(Input):
 class RollBackLegacyImport(Input):
     """Body of roll back.
 
-    `workspaceIds` are ids of entries; without them all that were imported are rolled back. What
-    was changed since the import is kept, unless `force` is set.
+    `workspaceIds` are ids of entries; without them all imported ones are rolled back. Data edited
+    since the import is kept, unless `force` is set.
     """
 
     model_config = example({"reason": "The old system stays.", "force": False})
@@ -74,9 +74,10 @@ class RollBackLegacyImport(Input):
 
 
 class UpdateImportWorkspace(Input):
-    """Body of update: what is selected is imported, into a workspace of its own.
+    """Body of update.
 
-    With `targetWorkspaceId` it is imported into that workspace instead; null takes it back.
+    A selected workspace is imported into a new workspace, or into `targetWorkspaceId`; null resets
+    it.
     """
 
     model_config = example({"selected": True})
@@ -86,7 +87,7 @@ class UpdateImportWorkspace(Input):
 
 
 class VerifiedCount(Shape):
-    """Rows of one kind: what the bundle says, what was imported, and what is there."""
+    """Rows of one kind: in the bundle, imported, and existing."""
 
     source: int | None = None
     imported: int
@@ -94,7 +95,7 @@ class VerifiedCount(Shape):
 
 
 class VerifiedSample(Shape):
-    """`equal` of `rows` rows have the contents of the bundle; `hash` is of what is there."""
+    """`equal` of `rows` rows match the bundle; `hash` is of the existing rows."""
 
     rows: int
     equal: int
@@ -118,10 +119,10 @@ class StageProgress(Shape):
 
 
 class ImportWorkspaceEntry(Shape):
-    """One workspace of a bundle, and what becomes of it.
+    """One workspace of a bundle.
 
-    `counts` are numbers by kind: what the dry run would import, then what is imported.
-    `verification` compares the numbers and samples of the contents after the import.
+    `counts` are numbers by kind: those of the dry run, later the imported ones. `verification`
+    compares numbers and samples of the contents after the import.
     """
 
     id: Id

@@ -20,11 +20,10 @@ class CreateShareLink(Input):
 
 
 class ShareLinkBody(Shape):
-    """A share link as listings show it; `url` is the path that opens it, without the token.
+    """A share link in lists; `url` is its path without the token.
 
-    `open` says whether it lets visitors in now: until it is revoked, expired or used up, and as
-    long as whoever made it sees the item. Restricting the item to others ends it; a link of
-    somebody who still sees the item stays open.
+    `open` is true until it is revoked, expired or used up, and while its creator has access to the
+    item. Restricting the item so that the creator loses access closes the link.
     """
 
     id: Id
@@ -57,7 +56,7 @@ class ShareLinkList(Shape):
 
 
 class SharedItem(Shape):
-    """An item as a visitor learns of it; nothing of where it is or whose."""
+    """An item as visitors see it, without its place or owner."""
 
     id: Id
     kind: ItemKind
@@ -117,7 +116,7 @@ class SharedRecords(Shape):
 
 
 class SharedFolder(Shape):
-    """Content of a folder: what lies directly in it and is open to everybody who sees it."""
+    """Content of a folder: the items directly in it that are open to everyone who sees it."""
 
     children: list[SharedItem]
     cursor: Nullable[str]

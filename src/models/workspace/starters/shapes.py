@@ -30,7 +30,7 @@ class PlanField(Shape):
 
 
 class PlanRecord(Shape):
-    """One sample record; `data` holds values by the keys of the fields."""
+    """One sample record; `data` has values by field key."""
 
     title: str
     data: JsonObject | None = None
@@ -45,10 +45,10 @@ class PlanView(Shape):
 
 
 class PlanNode(Shape):
-    """One thing to build. `parentRef` is the `ref` of the folder or page that it stands in.
+    """One thing to create.
 
-    Only a database has fields, views and records. `content` is the lines of a page, and
-    `databaseRef` the database into which a form writes.
+    `parentRef` is the `ref` of its folder or page. Only a database has fields, views and records.
+    `content` is the lines of a page, and `databaseRef` the database of a form.
     """
 
     type: NodeType
@@ -65,7 +65,7 @@ class PlanNode(Shape):
 
 
 class StarterPlan(Shape):
-    """A plan of what a workspace begins with: a headline, and what there is to build."""
+    """A plan of a new workspace: a headline, and what to create."""
 
     headline: str
     nodes: list[PlanNode]
@@ -77,7 +77,7 @@ MIN_DESCRIPTION, MAX_DESCRIPTION = 10, 4_000
 class DraftWorkspace(Input):
     """Body of draft a workspace; `locale` (BCP 47) is the language of the plan.
 
-    Without a locale it is told from the description.
+    Default: detected from the description.
     """
 
     model_config = example(
@@ -104,7 +104,7 @@ _PLAN: JsonObject = {
 
 
 class LoosePlan(Shape):
-    """A plan that somebody else wrote: what is unknown is left out, what is too much is cut off."""
+    """A plan from another source: unknown parts are left out, parts over the limits are cut off."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -113,9 +113,9 @@ class LoosePlan(Shape):
 
 
 class SeedDraft(Input):
-    """Body of seed from a draft: a plan as the draft gives it, changed or not.
+    """Body of seed from a draft: the plan of a draft, changed or not.
 
-    The plan is made well-formed first.
+    Invalid parts of the plan are fixed first.
     """
 
     model_config = example({"plan": _PLAN})

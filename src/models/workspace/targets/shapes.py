@@ -33,13 +33,13 @@ TargetDetail = (
 
 
 class CreateItem(Input):
-    """Body of create item; what its kind needs to know is in `config`.
+    """Body of create item; `config` depends on its kind.
 
     `content` is that of pages, notes, canvases and dashboards: `{settings?, blocks?}`. `config` is
     for a view `{databaseId, kind?, manifest?}`, for a form `{databaseId, fields?, …}`, for a file
     `{fileId}`, for an external resource `{resource, connectionId?, recursive?}`, and for a
-    database, a data source, an action or an automation the body that creates it, without label
-    and place. A folder has neither.
+    database, a data source, an action or an automation the body that creates it, without label and
+    place. A folder has neither.
     """
 
     kind: Annotated[ItemKind, Field(strict=False)]
@@ -62,7 +62,7 @@ class FileItemConfig(Input):
 
 
 class PlacedTarget(Shape):
-    """An item and what stands behind it; a folder has no target."""
+    """An item and its target; a folder has no target."""
 
     item: ItemDetail
     target: TargetDetail | None
