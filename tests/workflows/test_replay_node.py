@@ -431,7 +431,7 @@ async def test_the_command_shows_the_difference(
     assert '"yes": 1' in other[1]
     gone = await command(database_url, settings, str(new_id()), "--node", "call")
     assert gone[0] == 2
-    assert "There is no run" in gone[2]
+    assert "not found in this database" in gone[2]
 
 
 async def test_what_is_not_there(engine: Engine, once: Any) -> None:
@@ -446,5 +446,5 @@ async def test_what_is_not_there(engine: Engine, once: Any) -> None:
         await once(run.id, "c")
     with pytest.raises(HistoryUnavailableError, match="skipped b"):
         await once(run.id, "b")
-    with pytest.raises(HistoryUnavailableError, match="There is no run"):
+    with pytest.raises(HistoryUnavailableError, match="not found in this database"):
         await once(new_id(), "a")

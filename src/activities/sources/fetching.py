@@ -201,8 +201,7 @@ def _check_page(state: Fetched, found: PageFound) -> None:
     if found.rows and missing:
         raise SourceProblem(
             ErrorKind.MAPPING,
-            f"Page {state.pages + 1} has no column {missing[0]}, by which rows are told apart."
-            " The pages before it have.",
+            f"Page {state.pages + 1} lacks the key column {missing[0]}. Earlier pages have it.",
         )
 
 

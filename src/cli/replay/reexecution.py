@@ -139,8 +139,8 @@ async def reexecute(settings: Settings, request: Request) -> Reexecution:
             known = source is not None or await is_run(work, request.run_id)
         if not (nodes or steps or known):
             raise HistoryUnavailableError(
-                f"There is no run {request.run_id} of an automation, an action, a data source or"
-                " an import in this database."
+                f"Run {request.run_id} not found in this database. Use the id of a run of an"
+                " automation, an action, a data source or an import."
             )
         doing = _Executor(settings, request, database, copies)
         if source is not None:

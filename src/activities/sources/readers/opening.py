@@ -69,8 +69,8 @@ def unpacked_size(path: Path, options: ReadOptions) -> int:
             refuse("The workbook is encrypted. Save it without a password.")
         if begin != _COMPOUND:
             refuse(
-                f"The file is no workbook, although its format is said to be {options.format}."
-                " Name the format it has, or save it as a workbook."
+                f"The file is not a workbook of the format {options.format}."
+                " Choose its format, or save it as a workbook."
             )
     return path.stat().st_size
 

@@ -95,8 +95,7 @@ LEFT_OUT: Mapping[str, str] = {
     "provider_switch": "says which providers this platform may ask",
     "resource_mirror": "what a provider said to one connection, for a while",
     "share_link": "its token opens the item on the platform that made it",
-    "webhook_endpoint": "its secret is shared with whoever receives, and what goes out must not go"
-    " out twice",
+    "webhook_endpoint": "its secret is shared with the receiver, and events must not be sent twice",
     "webhook_signing_secret": _CREDENTIALS,
     "workspace_secret": _CREDENTIALS,
     "alert_firing": _HISTORY,
