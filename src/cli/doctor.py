@@ -56,7 +56,7 @@ def doctor(
 ) -> None:
     """Check the settings and the services they refer to. Exits with 1 on a failure.
 
-    Settings missing from the environment are those of the platform in the state directory.
+    Settings missing from the environment come from the platform in the state directory.
     """
     with reported():
         settings, base_url = settings_of(state_dir)

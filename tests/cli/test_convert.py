@@ -254,7 +254,7 @@ def _look_at_plan(blocks: list[dict[str, Any]], items: dict[str, Any]) -> None:
 async def test_a_base(space: Space, client: Client, tmp_path: Path) -> None:
     told = _converted("airtable", _base(tmp_path / "base"), tmp_path / "bundle.zip")
     assert "formulas become their last values (1)" in told
-    assert "views, of which a schema has the names alone (1)" in told
+    assert "views: a schema only has their names (1)" in told
     assert "buttons are left out (1)" in told
     assert "links in Maker to missing records (1)" in told
     await _imported(space, _bytes(tmp_path / "bundle.zip"))
@@ -322,7 +322,7 @@ def test_times_of_notion_keep_the_zone_beside_them(tmp_path: Path) -> None:
     found, told = _times(tmp_path, *(written for written, _ in TIMES))
     assert found == [moment for _, moment in TIMES]
     assert "time zone" not in told
-    assert "ends of spans of time (2)" in told
+    assert "end dates of date ranges (2)" in told
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_demo_that_fails_cleans_up_as_well(
         raise StartError("The run failed.")
 
     monkeypatch.setattr("cli.demo.play", play)
-    with pytest.raises(StartError, match="ended as failed"):
+    with pytest.raises(StartError, match="The run failed"):
         asyncio.run(demo.run_demo())
     assert ended.exists()
     assert not list(tmp_path.glob("workspace-demo-*"))

@@ -46,7 +46,7 @@ def test_a_master_secret_that_is_missing_beside_a_database_is_not_replaced(
     state.postgres_data.mkdir(parents=True)
     if left is not None:
         state.remember_secrets(**left)
-    with pytest.raises(StartError, match=r"secrets\.json .* Restore the file from a backup"):
+    with pytest.raises(StartError, match=r"secrets\.json\. .* Restore the file from a backup"):
         state.secret_key()
     assert state.secrets() == (left or {})
     monkeypatch.setenv("WORKSPACE_SECRET_KEY", "the same as before")
@@ -75,7 +75,7 @@ def test_a_published_connection_is_private_and_goes_away(state: StateDir) -> Non
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StartError, match="choose another --state-dir"):
+    with pytest.raises(StartError, match="Choose another --state-dir"):
         StateDir(tmp_path / "file" / "state").prepare()
 
 

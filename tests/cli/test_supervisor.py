@@ -316,14 +316,14 @@ async def test_a_child_that_is_killed_again_and_again_comes_back_at_once(
         pid = pid_of(state, "a")
         os.kill(pid, signal.SIGKILL)
         await replaced(state, "a", pid)
-    assert shown.getvalue().count("again in 0.1 s") == 5
+    assert shown.getvalue().count("restarting in 0.1 s") == 5
 
 
 async def test_a_child_that_ends_by_itself_again_and_again_is_given_time(
     supervisor: Supervisor, shown: StringIO
 ) -> None:
     await supervisor.start(service("a", "raise SystemExit(1)"))
-    await eventually(lambda: "again in 0.8 s" in shown.getvalue())
+    await eventually(lambda: "restarting in 0.8 s" in shown.getvalue())
 
 
 @pytest.mark.parametrize("place", [0, 2 * 4096])
@@ -360,7 +360,7 @@ def test_what_is_left_of_a_server_and_cannot_be_ended_stops_the_start(
     state.postgres_data.mkdir(parents=True)
     monkeypatch.setattr("cli.supervisor.postgres.await_end", lambda left, **_: left)
     monkeypatch.setattr("cli.supervisor.postgres._processes_in", lambda _: [StubbornBackend()])
-    with pytest.raises(StartError, match="Process 7 of an earlier PostgreSQL cannot be ended"):
+    with pytest.raises(StartError, match="Process 7 of an earlier PostgreSQL is still running"):
         EmbeddedPostgres(state).service().before_start()
 
 

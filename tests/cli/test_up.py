@@ -198,7 +198,7 @@ def test_this_machine_may_be_called_but_not_the_platform_itself(up: Up) -> None:
 def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr
-    assert re.search(rf"ok +Platform +answers at {up.connection['baseUrl']}", found.stdout)
+    assert re.search(rf"ok +Platform +ready at {up.connection['baseUrl']}", found.stdout)
     subjects = [
         *("PostgreSQL", "Schema", "Secret key", "Object store", "Temporal", "Search attributes"),
         *("Workers", "Identity provider"),
@@ -237,7 +237,7 @@ def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> 
     imported = command("import", str(goods), "--new", "Goods", here)
     assert imported.returncode == 0, imported.stderr
     assert "Imported 2 records of 2 fields into Goods" in imported.stdout
-    assert "2 rows of 19 B in" in imported.stdout
+    assert "2 rows, 19 B, " in imported.stdout
     database = re.search(r"database ([0-9a-f-]{36})", imported.stdout)
     assert database is not None
     goods.write_text("code,price\nb,3\nc,4\n")
@@ -271,7 +271,7 @@ def test_a_refresh_tells_its_counts_or_why_it_failed(up: Up) -> None:
         source = http.post(f"{path}/data-sources", json=body).json()["data"]["id"]
         refreshed = command("refresh", source, here)
         assert refreshed.returncode == 0, refreshed.stderr
-        assert "2 rows of 9 B in" in refreshed.stdout
+        assert "2 rows, 9 B, " in refreshed.stdout
         changed = {"config": {**config, "format": "xlsx"}}
         http.patch(f"{path}/data-sources/{source}", json=changed).raise_for_status()
     failed = command("refresh", source, here)

@@ -47,19 +47,19 @@ def test_objects_are_kept_in_the_state_directory(monkeypatch: pytest.MonkeyPatch
     ("name", "value", "part"),
     [
         ("DATABASE_URL", None, "Set DATABASE_URL: the PostgreSQL database"),
-        ("DATABASE_URL", "mysql://h/d", "Correct DATABASE_URL: must start with postgresql://"),
+        ("DATABASE_URL", "mysql://h/d", "Fix DATABASE_URL: must start with postgresql://"),
         ("WORKSPACE_SECRET_KEY", None, "Set WORKSPACE_SECRET_KEY"),
-        ("WORKSPACE_SECRET_KEY", "short-secret", "Correct WORKSPACE_SECRET_KEY: must be at least"),
-        ("WORKSPACE_OUTBOUND_ALLOW", "10.0.0.0/99", "Correct WORKSPACE_OUTBOUND_ALLOW"),
+        ("WORKSPACE_SECRET_KEY", "short-secret", "Fix WORKSPACE_SECRET_KEY: must be at least"),
+        ("WORKSPACE_OUTBOUND_ALLOW", "10.0.0.0/99", "Fix WORKSPACE_OUTBOUND_ALLOW"),
         (
             "WORKSPACE_OIDC_ISSUER",
             "https://i",
             "set WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS",
         ),
-        ("DATABASE_URL", "postgresql://u:p%zz@h/d", "Correct DATABASE_URL: must be a libpq URL"),
-        ("WORKSPACE_LOG_FORMAT", "xml", "Correct WORKSPACE_LOG_FORMAT: must be 'json' or"),
-        ("WORKSPACE_BODY_LIMIT", "many", "Correct WORKSPACE_BODY_LIMIT: must be a whole number."),
-        ("WORKSPACE_TRASH_DAYS", "29", "Correct WORKSPACE_TRASH_DAYS: must be at least 30."),
+        ("DATABASE_URL", "postgresql://u:p%zz@h/d", "Fix DATABASE_URL: must be a libpq URL"),
+        ("WORKSPACE_LOG_FORMAT", "xml", "Fix WORKSPACE_LOG_FORMAT: must be 'json' or"),
+        ("WORKSPACE_BODY_LIMIT", "many", "Fix WORKSPACE_BODY_LIMIT: must be a whole number."),
+        ("WORKSPACE_TRASH_DAYS", "29", "Fix WORKSPACE_TRASH_DAYS: must be at least 30."),
         ("WORKSPACE_RUNNING_CAP", "100001", "RUNNING_CAP: must be at most 100000."),
         ("WORKSPACE_RATE_LIMIT_WEBHOOK", "-1", "RATE_LIMIT_WEBHOOK: must be at least 0."),
         ("WORKSPACE_RATE_LIMIT_WEBHOOK", "x", "RATE_LIMIT_WEBHOOK: must be a number."),
@@ -95,7 +95,7 @@ def test_mistakes_are_told_in_plain_words(monkeypatch: pytest.MonkeyPatch, garba
     with pytest.raises(SettingsError) as refused:
         load_settings()
     for sentence in str(refused.value).splitlines():
-        assert re.match(r"(Set|Correct) [A-Z_]+: .*[^.]\.$", sentence), sentence
+        assert re.match(r"(Set|Fix) [A-Z_]+: .*[^.]\.$", sentence), sentence
         assert not re.search("[Ii]nput|[Vv]alid|string|integer|cannot have", sentence), sentence
     assert "WORKSPACE_OBJECT_STORE" not in str(refused.value) or garbage
 

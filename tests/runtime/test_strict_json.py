@@ -27,9 +27,9 @@ def test_strict_json_reads(text: str, value: object) -> None:
     ("text", "path", "part"),
     [
         ('{"a": {"b": [0, NaN]}}', "a.b.1", "NaN"),
-        ('{"a": "x', "", "not JSON: Unterminated string starting at line 1, column 7."),
-        ('{"a": "x\ty"}', "", "not JSON: Invalid control character at line 1, column 9."),
-        ('{"a" 1}', "", "not JSON: Expecting ':' delimiter at line 1, column 6."),
+        ('{"a": "x', "", "not valid JSON: Unterminated string starting at line 1, column 7."),
+        ('{"a": "x\ty"}', "", "not valid JSON: Invalid control character at line 1, column 9."),
+        ('{"a" 1}', "", "not valid JSON: Expecting ':' delimiter at line 1, column 6."),
         ('{"a": Infinity}', "a", "Infinity"),
         ('{"a": -Infinity}', "a", "-Infinity"),
         ('{"a": 1e999}', "a", "too large"),
@@ -43,11 +43,11 @@ def test_strict_json_reads(text: str, value: object) -> None:
         ("[" * 100_000, "", "64 levels"),
         ("[" * 65 + "]" * 65, "0.0.0.0.0.0.0.0", "64 levels"),
         ("{} x", "", "Extra data"),
-        ("", "", "not JSON"),
-        ("{'a': 1}", "", "not JSON"),
-        ('{"a": "\x00"}', "", "not JSON"),
-        ('\ufeff{"a": 1}', "", "not JSON"),
-        ('{"a": NaN', "", "not JSON"),
+        ("", "", "not valid JSON"),
+        ("{'a': 1}", "", "not valid JSON"),
+        ('{"a": "\x00"}', "", "not valid JSON"),
+        ('\ufeff{"a": 1}', "", "not valid JSON"),
+        ('{"a": NaN', "", "not valid JSON"),
     ],
 )
 def test_strict_json_refuses(text: str, path: str, part: str) -> None:
@@ -72,7 +72,7 @@ def test_refuses_integers_beyond_what_the_caller_takes(text: str) -> None:
     "body", ['{"a": "é"}'.encode("utf-16"), b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}']
 )
 def test_refuses_what_is_not_utf8(body: bytes) -> None:
-    with pytest.raises(StrictJsonError, match=r"UTF-8|not JSON"):
+    with pytest.raises(StrictJsonError, match=r"UTF-8|not valid JSON"):
         parse(body)
 
 

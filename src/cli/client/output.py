@@ -127,17 +127,17 @@ def print_rows(
 def fitting_lines(texts: Sequence[Sequence[str]], room: int) -> list[list[int]]:
     """The widths of the columns, line by line; the last column takes what remains of its line."""
     lines: list[list[int]] = [[]]
-    left = room
+    free = room
     for index, column in enumerate(zip(*texts, strict=True), start=1):
         width = max(cell_len(text) for text in column)
         is_last = index == len(texts[0])
         widest = _ID_WIDTH if index == 1 or room >= _WIDE else _LABEL_WIDTH
         width = width if is_last else min(width, widest)
-        if lines[-1] and left < (min(width, _NARROWEST) if is_last else width):
+        if lines[-1] and free < (min(width, _NARROWEST) if is_last else width):
             lines.append([])
-            left = room - _INDENT
-        lines[-1].append(min(width, left))
-        left -= width + _GAP
+            free = room - _INDENT
+        lines[-1].append(min(width, free))
+        free -= width + _GAP
     return lines
 
 

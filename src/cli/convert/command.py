@@ -45,10 +45,7 @@ def convert(
         Path | None, typer.Option(help="Also write the report to this Markdown file.")
     ] = None,
 ) -> None:
-    """Convert a Notion or Airtable export to a bundle, and report what was not converted.
-
-    Works offline. Exits with 1 if the source cannot be read.
-    """
+    """Convert a Notion or Airtable export to a bundle. Exits with 1 if it cannot be read."""
     from cli.convert.airtable import convert_base
     from cli.convert.bundle_file import BundleFile
     from cli.convert.notion.conversion import convert_export

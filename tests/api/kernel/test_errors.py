@@ -116,7 +116,7 @@ async def test_what_is_not_served_is_told_to_known_callers(client: Client, space
 async def test_allow_names_every_method_of_a_path(client: Client, space: Space) -> None:
     answer = await client.put(f"{space.path}/api-keys")
     assert answer.headers["allow"] == "GET, POST"
-    assert answer.json()["message"].endswith("it knows: GET, POST.")
+    assert answer.json()["message"].endswith("Allowed: GET, POST.")
 
 
 async def test_an_unknown_path_tells_its_neighbours_to_known_callers_alone(

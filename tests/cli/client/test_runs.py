@@ -101,7 +101,7 @@ async def test_profiles_are_added_used_and_removed(
     assert space.token not in listed.out
     gone = await shell.run("runs", "list", "--profile=other")
     assert gone.code == 3
-    assert "no profile 'other'" in gone.err
+    assert "Profile 'other' not found" in gone.err
 
 
 async def test_without_a_profile_the_list_says_how_to_add_one(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ ROWS = [("a" * 36, "failed", "Orders 漢字", "Declined \x1b[2J and more")]
     ("width", "shown"),
     [
         (120, ["failed  Orders 漢字  Declined  [2J and more"]),
-        (79, ["failed  Orders 漢字  Declined  [2J and …"]),
+        (79, ["failed  Orders 漢字  Declined  [2J and m…"]),
         (74, ["failed  Orders 漢字", "Declined  [2J and more"]),
         (50, ["failed", "Orders 漢字  Declined  [2J and more"]),
         (20, None),

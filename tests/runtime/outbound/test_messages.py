@@ -116,5 +116,5 @@ def test_what_no_form_can_carry_is_refused(body: Any) -> None:
     request = OutboundRequest(
         url="http://a.example/", method="POST", headers={"Content-Type": _FORM}, body=body
     )
-    with pytest.raises(InvalidRequestError, match="written as application/x-www-form-urlencoded"):
+    with pytest.raises(InvalidRequestError, match="encoded as application/x-www-form-urlencoded"):
         first_hop(request)

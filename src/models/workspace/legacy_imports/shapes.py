@@ -121,7 +121,7 @@ class StageProgress(Shape):
 class ImportWorkspaceEntry(Shape):
     """One workspace of a bundle.
 
-    `counts` are numbers by kind: those of the dry run, later the imported ones. `verification`
+    `counts` are numbers by kind: of the dry run, later of the import. `verification`
     compares numbers and samples of the contents after the import.
     """
 
