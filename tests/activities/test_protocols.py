@@ -177,7 +177,7 @@ async def test_an_own_listener_is_reached_at_none_of_its_addresses(
 ) -> None:
     async with listening() as server:
         policy = OutboundPolicy.from_entries(ALLOWED, [Listener("127.0.0.1", server.port)])
-        assert "own" in await refused(call, policy, host, server.port, tmp_path)
+        assert "belongs to the platform" in await refused(call, policy, host, server.port, tmp_path)
         assert server.connections == 0
 
 
@@ -185,14 +185,16 @@ async def test_an_own_listener_is_reached_at_none_of_its_addresses(
 async def test_however_the_listener_is_written(call: Call, own: str, tmp_path: Path) -> None:
     async with listening() as server:
         policy = OutboundPolicy.from_entries(ALLOWED, [Listener(own, server.port)])
-        assert "own" in await refused(call, policy, "127.0.0.1", server.port, tmp_path)
+        assert "belongs to the platform" in await refused(
+            call, policy, "127.0.0.1", server.port, tmp_path
+        )
         assert server.connections == 0
 
 
 async def test_every_interface_of_the_machine_is_its_own(call: Call, tmp_path: Path) -> None:
     outer = socket.gethostbyname(socket.gethostname())
     policy = OutboundPolicy.from_entries([*ALLOWED, outer], [Listener("127.0.0.1", 4242)])
-    assert "own" in await refused(call, policy, outer, 4242, tmp_path)
+    assert "belongs to the platform" in await refused(call, policy, outer, 4242, tmp_path)
 
 
 @pytest.mark.parametrize("second", ["127.0.0.1", "10.0.0.1"])
@@ -225,7 +227,7 @@ async def test_a_redirect_leads_to_no_own_listener() -> None:
         policy = OutboundPolicy.from_entries(ALLOWED, [Listener("127.0.0.1", server.port)])
         async with OutboundClient(policy) as client:
             port = front.sockets[0].getsockname()[1]
-            with pytest.raises(OutboundError, match="own"):
+            with pytest.raises(OutboundError, match="belong"):
                 await client.send(OutboundRequest(url=f"http://127.0.0.1:{port}/"))
         front.close()
         assert server.connections == 0
@@ -239,5 +241,5 @@ async def test_a_public_address_that_others_share_is_refused_by_name_alone() -> 
     policy = OutboundPolicy.from_entries([], [own])
     names = Answers({"workspace.example.": [[str(public)]]})
     async with OutboundClient(policy, resolver=names) as client:
-        with pytest.raises(OutboundError, match="own"):
+        with pytest.raises(OutboundError, match="belong"):
             await client.send(OutboundRequest(url="https://workspace.example./"))

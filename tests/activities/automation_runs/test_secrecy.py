@@ -31,8 +31,8 @@ def test_a_known_failure_stays_what_it_is() -> None:
 
 
 def test_what_the_other_side_said_is_left_out() -> None:
-    error = NodeError("http_400", "The server answered 400.", quoted="4f1d of canary")
-    assert failure_of(error).message == "The server answered 400. It said: 4f1d of canary"
+    error = NodeError("http_400", "The server returned 400.", quoted="4f1d of canary")
+    assert failure_of(error).message == "The server returned 400. Response: 4f1d of canary"
     told = failure_of(discreet(error, REDACTION)).message
     assert told == f"The server answered 400.{UNSAID}"
 

@@ -150,7 +150,7 @@ async def test_another_host_key_is_refused_before_the_password_is_sent(
 ) -> None:
     other = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode()
     pinned = access({**given.config, "hostKey": " ".join(other.split()[:2])}, secret=SECRET)
-    with pytest.raises(ProviderProblem, match="another key") as raised:
+    with pytest.raises(ProviderProblem, match="host key of the server") as raised:
         await sftp.check(pinned)
     assert (raised.value.kind, SECRET in str(raised.value)) == (ProblemKind.AUTH, False)
 

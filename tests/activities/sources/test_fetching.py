@@ -223,7 +223,7 @@ async def test_a_page_without_the_keys_of_its_rows_is_refused(fetch: Fetcher) ->
     assert len(await fetch(first, bare, rows(), **by_page)) == 2, "other columns may come and go"
     renamed = reply(200, [{"key": 2, "a": 3}])
     problem = await fetch.problem(first, renamed, rows(), **by_page)
-    assert (problem.kind, "Page 2 has no column id" in problem.message) == (
+    assert (problem.kind, "Page 2 lacks the key column id" in problem.message) == (
         ErrorKind.MAPPING,
         True,
     )
@@ -343,9 +343,9 @@ async def test_delimited_text_is_read_in_the_charset_it_is_written_in(
         pytest.param("<!DOCTYPE html><title>Log in</title>", "http_json", "HTML", id="html"),
         pytest.param("\n<HTML><body>Log in", "http_csv", "HTML", id="html-for-csv"),
         pytest.param("<html>Log in", "http_xlsx", "", id="html-for-xlsx"),
-        pytest.param('[{"n": 1},', "http_json", "not JSON", id="broken-off"),
+        pytest.param('[{"n": 1},', "http_json", "not valid JSON", id="broken-off"),
         pytest.param('["Müller"]'.encode("cp1252"), "http_json", "UTF-8", id="undeclared"),
-        pytest.param('[{"n": NaN}]', "http_json", "not JSON", id="no-number"),
+        pytest.param('[{"n": NaN}]', "http_json", "not valid JSON", id="no-number"),
     ],
 )
 async def test_a_body_of_another_kind_is_told_truly(

@@ -230,7 +230,7 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     book.save(content)
     options: Any
     for options, said in [
-        ({"sheet_name": "Price"}, "no sheet named Price; it has: Prices, Nothing"),
+        ({"sheet_name": "Price"}, "Sheet Price not found. Sheets: Prices, Nothing"),
         ({"sheet_name": "Nothing"}, "Nothing is empty. Choose another sheetName: Prices"),
         ({"range": "D4:F9"}, "no cells in D4:F9; its cells are in B2:B2"),
         ({"header_row": 9}, "no header row"),

@@ -216,7 +216,7 @@ async def test_a_final_failure_is_not_retried(engine: Engine, serve: Serve) -> N
     run = await act(engine, "sequence", steps=steps)
     assert (run.status, len(endpoint.requests)) == ("failed", 1)
     # One step is a sequence too, but its name says nothing then.
-    assert run.error == "The server answered 404."
+    assert run.error == "The server returned 404."
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ async def test_a_failed_action_fails_its_node_with_its_reason(engine: Engine, se
     action_id = await make(engine, "http_request", url=endpoint.url)
     run = await engine.run(graph(act_node(action_id, retry=AT_ONCE)))
     assert (run.error, await error_codes(engine, run)) == (
-        "act: The server answered 404.",
+        "act: The server returned 404.",
         {"act": "http_404"},
     )
     assert len(endpoint.requests) == 1

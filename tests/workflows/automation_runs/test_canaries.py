@@ -278,7 +278,7 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
     seen = client.with_token(viewer)
     run = await seen.get(f"{path_of(made)}/runs/{run_id}")
     errors = {one["nodeId"]: one.get("error") for one in read(run)["nodeRuns"]}
-    assert errors["bad-cut"].startswith("The server answered 400. What it said is not shown")
+    assert errors["bad-cut"].startswith("The server returned 400. The response is hidden")
     await grouped(engine.database)
     told = [
         run,

@@ -74,8 +74,8 @@ async def test_bodies_of_every_type(engine: Engine, serve: Serve, answer: bytes,
 @pytest.mark.parametrize(
     ("answer", "code", "message"),
     [
-        (reply(404, {"reason": "gone"}), "http_404", 'answered 404. It said: {"reason": "gone"}'),
-        (reply(404, "<p>Gone</p>", type_="text/html"), "http_404", "The server answered 404."),
+        (reply(404, {"reason": "gone"}), "http_404", 'returned 404. Response: {"reason": "gone"}'),
+        (reply(404, "<p>Gone</p>", type_="text/html"), "http_404", "The server returned 404."),
         (reply(200, "{broken"), "invalid_body", "not valid JSON"),
         (reply(200, b"x" * (MEBIBYTE + 1), type_="text/plain"), "too_large", "larger than 1048576"),
         (reply(200, "[" * 150 + "]" * 150), "invalid_body", "deeper than 100 levels"),

@@ -157,7 +157,7 @@ async def test_failures_in_executions_of_their_own(
     ended = await finished(engine, run_id)
     run = await engine.get(automation.id, run_id)
     if on_error == "stop":
-        assert (ended, run.error) == ("failed", "loop: Item 7: call: The server answered 404.")
+        assert (ended, run.error) == ("failed", "loop: Item 7: call: The server returned 404.")
         assert await rows(engine, run_id, node_run.c.status.in_(OPEN_NODE)) == 0
     else:
         assert run.output is not None

@@ -201,7 +201,7 @@ async def test_failed_calls_are_counted_too(engine: Engine, serve: Serve) -> Non
     assert run.output is not None
     output = run.output["after"]["v"]
     assert (output["succeeded"], output["failed"]) == (2, 1)
-    answered = {"index": 1, "nodeId": "body", "error": "The server answered 404."}
+    answered = {"index": 1, "nodeId": "body", "error": "The server returned 404."}
     assert output["errors"] == [answered]
 
 
@@ -260,7 +260,7 @@ async def test_a_failed_item_cancels_the_items_beside_it(engine: Engine, serve: 
     await eventually(both_are_out, what="the items beside it")
     all_out.set()
     run = await engine.ended(automation.id, run_id)
-    why = {"error": "Item 1: body: The server answered 404.", "errorCode": "item_failed"}
+    why = {"error": "Item 1: body: The server returned 404.", "errorCode": "item_failed"}
     assert (run.status, run.output) == ("succeeded", {"oops": {"v": why}})
     states = {one.scope_key: one.status for one in run.node_runs if one.node_id == "body"}
     assert states == {"loop:0": "cancelled", "loop:1": "failed", "loop:2": "cancelled"}

@@ -54,7 +54,7 @@ async def test_the_last_attempt_is_the_failure(engine: Engine, serve: Serve) -> 
     assert (run.status, run.output) == ("succeeded", {"oops": {}})
     called = by_node(run)["call"]
     assert (called.status, called.attempt) == ("failed", 3)
-    assert called.error == "The server answered 503."
+    assert called.error == "The server returned 503."
     assert await error_codes(engine, run) == {"call": "http_503"}
     assert await attempts(engine, run.id) == [("call", 1, "http_500"), ("call", 2, "http_502")]
     assert len(endpoint.requests) == 3
@@ -63,7 +63,7 @@ async def test_the_last_attempt_is_the_failure(engine: Engine, serve: Serve) -> 
 async def test_a_node_without_retry_has_one_attempt(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500))
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
-    assert (run.status, run.error) == ("failed", "call: The server answered 500.")
+    assert (run.status, run.error) == ("failed", "call: The server returned 500.")
     assert (len(endpoint.requests), await attempts(engine, run.id)) == (1, [])
 
 
@@ -111,7 +111,7 @@ async def test_an_unreadable_retry_after_is_passed_over(
 ) -> None:
     endpoint = await serve(reply(503, retry_after=value))
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
-    assert run.error == "call: The server answered 503."
+    assert run.error == "call: The server returned 503."
 
 
 @pytest.mark.long

@@ -173,7 +173,7 @@ async def test_a_failure_that_stands_can_be_read_and_is_no_output(
     run = await retry(engine, automation.id, run_id)
     assert (run.status, run.output) == (
         "succeeded",
-        {"after": {"said": "The server answered 400."}},
+        {"after": {"said": "The server returned 400."}},
     )
 
 

@@ -250,7 +250,7 @@ async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
         pytest.param(b"name,price\n", "csv", "no rows", id="empty"),
         pytest.param(b'name,n\nTea,"5 inch\nMilk,1\n', "csv", "in line 2 is not", id="open-quote"),
         pytest.param(b"sep=;\r\n", "csv", "no line with a value", id="delimiter-alone"),
-        pytest.param(b'{"a": ', "json", "not JSON", id="broken-json"),
+        pytest.param(b'{"a": ', "json", "not valid JSON", id="broken-json"),
         pytest.param(b"\n".join([b",".join([b"x"] * 201)] * 2), "csv", "200 columns", id="wide"),
     ],
 )

@@ -19,7 +19,7 @@ QUIET = timedelta(hours=24)
 
 _PARTS = re.compile(
     r"""
-    (?P<kept>\b(?:HTTP|status|code|answered)[ :]{1,2}\d{3}\b)
+    (?P<kept>\b(?:HTTP|status|code|answered|returned)[ :]{1,2}\d{3}\b)
     |(?P<value>"[^"]*"|\u201c[^\u201d]*\u201d|\u2018[^\u2019]*\u2019|«[^»]*»|`[^`]*`
         |(?<!\w)'[^']*'(?!\w))
     |(?P<time>\b\d{4}-\d\d-\d\d

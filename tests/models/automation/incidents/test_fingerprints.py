@@ -83,8 +83,8 @@ def test_any_text_has_a_bounded_form_that_is_its_own(text: str) -> None:
 @pytest.mark.parametrize(
     ("message", "written"),
     [
-        ("The server answered 503.", "The server answered 503."),
-        ("The server answered 404.", "The server answered 404."),
+        ("The server returned 503.", "The server returned 503."),
+        ("The server returned 404.", "The server returned 404."),
         ("It took 30s, not 12ms.", "It took <number>s, not <number>ms."),
         ("can't read 'a b', doesn't exist", "can't read <value>, doesn't exist"),
         ("key “amount” is missing", "key <value> is missing"),
