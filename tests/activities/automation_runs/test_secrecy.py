@@ -34,7 +34,7 @@ def test_what_the_other_side_said_is_left_out() -> None:
     error = NodeError("http_400", "The server returned 400.", quoted="4f1d of canary")
     assert failure_of(error).message == "The server returned 400. Response: 4f1d of canary"
     told = failure_of(discreet(error, REDACTION)).message
-    assert told == f"The server answered 400.{UNSAID}"
+    assert told == f"The server returned 400.{UNSAID}"
 
 
 def test_an_unknown_failure_is_told_without_its_words() -> None:

@@ -264,7 +264,7 @@ def test_rows_and_sheets_have_their_places(tmp_path: Path) -> None:
     assert [*map(list, read(tmp_path / "file", content, range="D4:E9").rows())] == [["x"]]
     hidden = read(tmp_path / "file", content, sheet_name="Hidden")
     assert [*hidden.rows()] == [("secret",)]
-    with pytest.raises(SourceProblem, match="Sheet Third not found. Sheets: Second, Empty"):
+    with pytest.raises(SourceProblem, match=r"Sheet Third not found\. Sheets: Second, Empty"):
         read(tmp_path / "file", content, sheet_name="Third")
     with pytest.raises(SourceProblem, match="Empty is empty"):
         read(tmp_path / "file", content, sheet_name="Empty")

@@ -85,7 +85,7 @@ async def test_two_people_who_edit_do_not_overwrite_each_other_unawares(
         ('{"knots": []}', MANUAL, "knots"),
         ('{"nodes": []}', '{"kind": "pigeon"}', "triggerConfig.kind"),
         ('{"nodes": []}', "", "triggerConfig"),
-        (HOSTILE, HOSTILE, "not JSON"),
+        (HOSTILE, HOSTILE, "not valid JSON"),
     ],
 )
 async def test_what_cannot_be_saved_is_told_beside_what_was_typed(

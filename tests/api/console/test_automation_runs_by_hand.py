@@ -91,7 +91,7 @@ async def test_a_payload_that_is_refused_stays_in_the_form(
     config = {"kind": "manual", "inputSchema": schema}
     made = await publish(client, space, graph=DAY, triggerConfig=config)
     path = path_of(made).removeprefix("/v1")
-    for text, words in {"{": "not JSON", "[]": "JSON object", '{"a": 1}': "order"}.items():
+    for text, words in {"{": "not valid JSON", "[]": "JSON object", '{"a": 1}': "order"}.items():
         answer = await owner.send_form(f"{path}/run", f"{path}/run", payload=text)
         assert answer.status_code == 400
         assert words in answer.text
