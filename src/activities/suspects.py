@@ -125,7 +125,7 @@ class Suspects:
             if trusted:
                 return await executing
             self._known = {**self._known, work_id: True}
-            log.error("work goes on in quarantine", id=str(work_id), family=family.name)
+            log.error("work continues in quarantine", id=str(work_id), family=family.name)
         return await self._apart(call, family, work_id)
 
     async def _watch(self, work_id: Id, executing: "asyncio.Future[Any]") -> None:

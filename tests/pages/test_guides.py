@@ -143,7 +143,7 @@ def _read(path: Path, text: str) -> Guide:
 
 def test_a_guide_is_read(tmp_path: Path) -> None:
     told = "- `milk`: as you\n  like\n\n{{ facts: leaves }}\n\n{{ shapes: Pot, Lid }}\n\n"
-    post = '```http as nobody\nPOST /v1/pot\nPrefer: wait=3\n\n{"cups": 2}\n```\n\nFor\ntwo.\n\n'
+    post = '```http as anonymous\nPOST /v1/pot\nPrefer: wait=3\n\n{"cups": 2}\n```\n\nFor\ntwo.\n\n'
     answer = '```answer\n201\nkeep pot.id as {potId}\n\n{"cups": 2}\n```\n\n'
     guide = _read(tmp_path, f"{_TOPIC}{told}{post}{answer}{_GET}")
     first = Step(

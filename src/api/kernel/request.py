@@ -247,7 +247,7 @@ class ApiRequest(Request):
     def principal(self) -> Principal:
         """The sender of the request."""
         if self.caller is None:
-            raise RuntimeError("This operation declared that anybody may call it.")
+            raise RuntimeError("This operation declared that it needs no caller.")
         return self.caller
 
     @property

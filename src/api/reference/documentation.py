@@ -230,7 +230,7 @@ def _step(step: Step) -> str:
     return f"<h3><code>{request}</code></h3>{says}{body}<dl>{rows}</dl>{answers}"
 
 
-_BY = {"nobody": "anyone, without a key", "administrator": "a platform administrator"}
+_BY = {"anonymous": "anyone, without a key", "administrator": "a platform administrator"}
 
 
 def _json(value: object) -> str:

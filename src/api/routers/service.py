@@ -81,7 +81,7 @@ system_router = Router(tags=["administration"])
 async def get_system_state(request: ApiRequest) -> Data[SystemState]:
     """Get what waits, for how long, and which workers are there.
 
-    `relay` is what Temporal has not been told yet, `events` what automations have not answered,
+    `relay` is what was not sent to Temporal yet, `events` what automations have not answered,
     `work` what was accepted and has not ended.
     """
     return Data(await system_state(request.work))

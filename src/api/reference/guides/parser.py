@@ -1,8 +1,8 @@
 """Parses a guide from Markdown: its topics, and the requests of its example, which a test sends.
 
 The heading `#` has the name of the file, each `##` that of a topic. A topic has paragraphs, facts
-(`- name: text`) and requests, in fences `http`, `http as nobody` or `http as administrator`. Below
-a request stand a paragraph about it and a fence `answer`, both if need be: the status, lines
+(`- name: text`) and requests, in fences `http`, `http as anonymous` or `http as administrator`.
+Below a request are a paragraph about it and a fence `answer`, both if need be: the status, lines
 `keep path as {name}` and a part of the answer. `{{ shapes: Retry }}` is a placeholder.
 """
 
@@ -14,7 +14,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-Caller = Literal["key", "nobody", "administrator"]
+Caller = Literal["key", "anonymous", "administrator"]
 Facts = Sequence[tuple[str, str]]
 
 
@@ -66,7 +66,7 @@ class MalformedGuideError(ValueError):
 
 _CALLERS: Mapping[str, Caller] = {
     "http": "key",
-    "http as nobody": "nobody",
+    "http as anonymous": "anonymous",
     "http as administrator": "administrator",
 }
 _BLOCK = re.compile(
@@ -121,7 +121,7 @@ class _Block:
         try:
             return begin, pairs, json.loads(body) if body else None
         except json.JSONDecodeError as error:
-            problem = f"this is no JSON: {error.msg}"
+            problem = f"this is not valid JSON: {error.msg}"
             raise self.error(problem, len(rest) + 2 + error.lineno) from error
 
 
@@ -226,5 +226,7 @@ def _step(request: _Block, *below: _Block) -> Step:
             keeps = {name: path for path, name in pairs}
             step = replace(step, status=int(status), answers=answers, keeps=keeps)
         else:
-            raise block.error("below a request stand one paragraph and an answer, in this order")
+            raise block.error(
+                "a request is followed by at most one paragraph and an answer, in this order"
+            )
     return step
