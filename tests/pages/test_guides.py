@@ -154,7 +154,7 @@ def test_a_guide_is_read(tmp_path: Path) -> None:
         status=201,
         answers={"cups": 2},
         keeps={"potId": "pot.id"},
-        by="nobody",
+        by="anonymous",
     )
     pot = Topic(
         name="pot",
