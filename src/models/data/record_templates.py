@@ -187,6 +187,23 @@ async def list_templates(
     return RecordTemplateList(templates=templates, cursor=shown.cursor)
 
 
+async def templates_by_field(
+    work: UnitOfWork, workspace_id: Id, database_id: Id
+) -> dict[str, list[str]]:
+    """The labels of the templates that prefill a field, by the key of the field."""
+    columns = record_template.c
+    rows = await work.rows(
+        select(columns.label, columns.data, columns.relations)
+        .where(*_of_template(workspace_id, database_id))
+        .order_by(columns.label)
+    )
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        for key in {**row.data, **row.relations}:
+            labels.setdefault(key, []).append(row.label)
+    return labels
+
+
 async def template_prefills(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_ids: Collection[Id]
 ) -> dict[Id, Prefill]:

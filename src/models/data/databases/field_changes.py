@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import func
-
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionLimitError
@@ -31,8 +29,8 @@ from models.data.fields.queries import (
     load_catalog,
     load_schema,
     removed_keys,
+    seen_labels,
 )
-from models.data.fields.rows import DATABASE, open_databases
 from models.data.fields.rules.fields import FieldHints, FieldKind, FieldSpec, FieldSpecs, Schema
 from models.data.fields.rules.new_fields import PairedRelations, button_problems, pair_relations
 from models.data.fields.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
@@ -358,12 +356,7 @@ async def _named(
     """A list of fields by their labels; fields of databases the actor does not see are counted."""
     labels = {}
     if actor is not None:
-        rows = await work.rows(
-            open_databases(actor, DATABASE.id, DATABASE.label).where(
-                DATABASE.id == func.any([ref.database_id for ref in refs])
-            )
-        )
-        labels = {row.id: row.label for row in rows}
+        labels = await seen_labels(work, actor, {ref.database_id for ref in refs})
     seen = [ref for ref in sorted(refs) if ref.database_id in labels]
     names = [
         f"{catalog[ref.database_id][ref.key].label} of {labels[ref.database_id]}"

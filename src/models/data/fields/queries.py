@@ -11,6 +11,7 @@ from models.content.items.queries import PlacementOf, placement_of, sees_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import (
+    DATABASE,
     RemovedFieldRow,
     field_spec,
     fields_as_text,
@@ -63,6 +64,14 @@ def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
         database.c.id == func.any(ids),
         sees_items(actor, database.c.item_id),
     )
+
+
+async def seen_labels(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> dict[Id, str]:
+    """The labels of the given databases, as far as the actor sees them."""
+    rows = await work.rows(
+        open_databases(actor, DATABASE.id, DATABASE.label).where(DATABASE.id == func.any(list(ids)))
+    )
+    return {row.id: row.label for row in rows}
 
 
 async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str | None:

@@ -103,15 +103,20 @@ def resolve_derived(catalog: Catalog) -> DerivedFields:
 
 def dependents(catalog: Catalog, ref: FieldRef) -> list[FieldRef]:
     """The derived fields whose settings name this one, as their source or as their relation."""
-    refs = []
+    return dependents_by_source(catalog)[ref]
+
+
+def dependents_by_source(catalog: Catalog) -> Mapping[FieldRef, list[FieldRef]]:
+    """The `dependents` of every field; a field without any has an empty list."""
+    refs: defaultdict[FieldRef, list[FieldRef]] = defaultdict(list)
     for derived_ref, spec in _derived_fields(catalog):
         try:
-            named = _sources(catalog, derived_ref, spec)
+            sources = _sources(catalog, derived_ref, spec)
         except _ProblemError:
             continue
         by_way_of = FieldRef(derived_ref.database_id, spec.settings.get("relationFieldKey", ""))
-        if ref in named or ref == by_way_of:
-            refs.append(derived_ref)
+        for ref in {*sources, by_way_of}:
+            refs[ref].append(derived_ref)
     return refs
 
 
