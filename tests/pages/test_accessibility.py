@@ -50,6 +50,7 @@ UNJUDGED = {
     # They follow work that a worker does, of the parts of those that are judged.
     "/workspaces/{workspaceId}/exports/{exportId}",
     "/workspaces/{workspaceId}/imports/{importId}",
+    "/databases/{databaseId}/fields/{fieldId}/conversions/{conversionId}",
     "/workspaces/{workspaceId}/changes/{changeId}/plan",
     "/workspaces/{workspaceId}/data-sources/previews/{previewId}",
     "/data-source-runs/{dataSourceRunId}",
@@ -187,6 +188,7 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "record": f"/records/{record}",
         "edit": f"/records/{record}/edit",
         "new record": f"/databases/{orders['id']}/records/new",
+        **field_pages(orders),
         "import": f"{place}/import",
         "legacy imports": "/legacy-imports",
         "data sources": f"{place}/data-sources",
@@ -194,6 +196,20 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "data source": f"{place}/data-sources/{source['id']}",
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
+    }
+
+
+def field_pages(database: dict[str, Any]) -> dict[str, str]:
+    """Pages of the fields of a database."""
+    place = f"/databases/{database['id']}/fields"
+    kinds = ("text", "currency", "status", "relation", "rollup", "formula", "button")
+    ids = {one["kind"]: one["id"] for one in database["fields"] if one["key"] != "title"}
+    select = ids.get("select") or ids["status"]
+    return {
+        "fields": place,
+        **{f"new field, {kind}": f"{place}/new?kind={kind}" for kind in kinds},
+        "edit field": f"{place}/{select}/edit",
+        "convert field": f"{place}/{select}/convert",
     }
 
 

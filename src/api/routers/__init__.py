@@ -11,6 +11,9 @@ from api.console.automations import settings as console_automation_settings
 from api.console.changes import routes as console_changes
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
+from api.console.fields import conversions as console_field_conversions
+from api.console.fields import listing as console_field_listing
+from api.console.fields import routes as console_fields
 from api.console.home import routes as console_home
 from api.console.imports import previews as console_import_previews
 from api.console.imports import routes as console_imports
@@ -65,6 +68,9 @@ ROUTERS: Sequence[Router] = (
     console_home.router,
     console_items.router,
     console_databases.router,
+    console_field_listing.router,
+    console_fields.router,
+    console_field_conversions.router,
     console_records.router,
     console_record_editing.router,
     console_imports.router,

@@ -1,0 +1,227 @@
+"""The form of a field: its controls by kind, its texts, and the bodies that they stand for."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from api.console.entered import Entered
+from api.console.fields import options
+from api.console.fields.controls import Control, Offers, Words, laid_out, texts_of, values_of
+from api.console.fields.options import MOST_ROWS, OptionRow
+from api.console.records.entry import PREFIX, Entry, entry_of, is_typed, read_typed, retyped
+from models.core.base import Id, JsonObject
+from models.data.fields.rules.fields import OPTION_KINDS, STORED_KINDS, FieldKind, FieldSpec, Option
+from models.data.fields.rules.settings import settings_model
+from models.data.fields.rules.value_conversion import as_text
+from models.data.fields.rules.values import default_value
+from models.data.fields.shapes import FieldShape
+from runtime.errors import ValidationError
+
+SETTINGS = "settings"
+_DEFAULT = "default"
+_DEFAULT_NAME = f"{PREFIX}{_DEFAULT}"
+_WORDS: Words = {
+    "actionId": ("Action", ""),
+    "aggregate": ("Function", ""),
+    "allowCreate": ("Add unknown values as options", ""),
+    "allowManual": ("Allow manual entries", ""),
+    "bindings": ("Inputs", 'JSON, such as {"email": {"type": "field", "value": "email"}}.'),
+    "cardinality": ("Linked records", ""),
+    "confirm": ("Confirmation message", "Shown before the action runs. Empty: no confirmation."),
+    "currencyCode": ("Currency code", "Three capital letters, such as EUR."),
+    "databaseId": ("Database", "It gets a field for the other side of the relation."),
+    "expression": ("Expression", "A CEL expression, such as record.price * 2."),
+    "inverseLabel": ("Name of the other side", "Default: the name of this database."),
+    "label": ("Button label", ""),
+    "max": ("Maximum", ""),
+    "maxFiles": ("File limit", ""),
+    "min": ("Minimum", ""),
+    "onDelete": ("On delete", "Restrict: linked records cannot be deleted."),
+    "precision": ("Decimals", ""),
+    "relationFieldKey": ("Relation", ""),
+    "resultKind": ("Result", ""),
+    "symmetric": ("Symmetric", "For a relation of a database to itself."),
+    "targetFieldKey": ("Field", ""),
+    "timezone": ("Time zone", "Such as Europe/Berlin. Default: UTC."),
+}
+_GIVEN = frozenset({"groups", "inverseFieldId"})
+"""Settings that the rows of options say, or the platform."""
+_FIXED = frozenset({"databaseId", "symmetric", "inverseLabel"})
+"""Settings of a relation that never change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldForm:
+    """The part of a form that is of one kind, and all texts as the form shows them."""
+
+    kind: FieldKind
+    controls: Sequence[Control]
+    rows: Sequence[OptionRow] | None
+    """The options; None for a kind without, and for more options than a form has."""
+    entered: Entered
+    default: Entry | None
+    """The control of the default value, where options do not have it."""
+    takes_required: bool
+
+    @property
+    def groups(self) -> Sequence[tuple[str, str]]:
+        """The groups of options to choose from."""
+        return options.GROUPS if self.kind is FieldKind.STATUS else ()
+
+    @property
+    def names(self) -> list[str]:
+        """The inputs that show a fault of their own."""
+        own = [one.name for one in self.controls]
+        return ["label", "key", "defaultValue", *own, *options.names_of(self.rows or ())]
+
+
+def controls_of(kind: FieldKind, offers: Offers, field: FieldShape | None) -> list[Control]:
+    """The controls of the settings of a kind; a stored field lacks what never changes."""
+    without: Collection[str] = _GIVEN
+    if kind is FieldKind.ROLLUP:
+        without = _GIVEN | {"resultKind"}
+    elif kind is FieldKind.RELATION and field is not None:
+        without = _GIVEN | _FIXED
+    return laid_out(settings_model(kind), SETTINGS, words=_WORDS, offers=offers, without=without)
+
+
+def new_form(kind: FieldKind, offers: Offers) -> FieldForm:
+    """The form of a new field."""
+    controls = controls_of(kind, offers, None)
+    rows = options.first_rows(kind) if kind in OPTION_KINDS else None
+    return _form(_spec(kind), controls, rows, Entered(texts_of(controls, {})))
+
+
+def stored_form(field: FieldShape, offers: Offers) -> FieldForm:
+    """The form of a field as it is stored."""
+    spec = spec_of(field)
+    controls = controls_of(field.kind, offers, field)
+    texts = {
+        "label": field.label,
+        **texts_of(controls, field.settings),
+        **({"required": "on"} if field.required else {}),
+        **({_DEFAULT_NAME: text} if (text := _default_text(spec)) else {}),
+    }
+    rows = options.stored_rows(field, _default_keys(spec)) if _has_rows(field) else None
+    return _form(spec, controls, rows, Entered(texts))
+
+
+def sent_form(
+    kind: FieldKind, offers: Offers, entered: Entered, field: FieldShape | None
+) -> FieldForm:
+    """The form as it was sent, with a refusal or after a button of its options."""
+    rows = None
+    if kind in OPTION_KINDS and (field is None or _has_rows(field)):
+        rows = options.typed_rows(entered.texts)
+        rows = options.filled(rows) if entered.refusal else rows
+        rows = options.arranged(rows, entered.texts.get("row", ""))
+    spec = _spec(kind) if field is None else spec_of(field)
+    return _form(spec, controls_of(kind, offers, field), rows, entered)
+
+
+def create_body(kind: FieldKind, texts: Mapping[str, str]) -> JsonObject:
+    """The body of create field. Raises ValidationError."""
+    settings = values_of(controls_of(kind, {}, None), texts, {})
+    body: JsonObject = {"label": texts.get("label", ""), "kind": kind.value}
+    if texts.get("key"):
+        body["key"] = texts["key"]
+    if "required" in texts:
+        body["required"] = True
+    if kind in OPTION_KINDS:
+        rows = options.keyed(options.filled(options.typed_rows(texts)))
+        if rows:
+            body["options"] = options.options_body(rows)
+        if rows and kind is FieldKind.STATUS:
+            settings["groups"] = options.groups_body(rows)
+        default: object = options.default_body(kind, rows)
+    else:
+        default = _typed_default(_spec(kind), texts)
+    if default is not None:
+        body["defaultValue"] = default
+    return {**body, "settings": settings} if settings else body
+
+
+def update_body(field: FieldShape, texts: Mapping[str, str]) -> JsonObject:
+    """The body of update field; what the form does not show stays. Raises ValidationError."""
+    spec = spec_of(field)
+    controls = controls_of(field.kind, {}, field)
+    body: JsonObject = {"label": texts.get("label", "")}
+    if spec.stored:
+        body["required"] = "required" in texts
+    settings = values_of(controls, texts, field.settings)
+    if _has_rows(field):
+        rows = options.keyed(options.filled(options.typed_rows(texts)))
+        body["options"] = options.options_body(rows)
+        body["defaultValue"] = options.default_body(field.kind, rows)
+        if field.kind is FieldKind.STATUS:
+            settings["groups"] = options.groups_body(rows)
+    elif is_typed(spec) and texts.get(_DEFAULT_NAME, "") != _default_text(spec):
+        body["defaultValue"] = _typed_default(spec, texts)
+    if settings != field.settings:
+        body["settings"] = settings
+    return body
+
+
+def spec_of(field: FieldShape) -> FieldSpec:
+    """A stored field as the rules see it, by the key that its default value has in the form."""
+    return FieldSpec(
+        id=field.id,
+        key=_DEFAULT,
+        label="Default",
+        kind=field.kind,
+        default=field.default_value,
+        options=tuple(Option(**one.model_dump()) for one in field.options),
+        settings=field.settings,
+    )
+
+
+def _spec(kind: FieldKind) -> FieldSpec:
+    return FieldSpec(id=Id(int=0), key=_DEFAULT, label="Default", kind=kind)
+
+
+def _form(
+    spec: FieldSpec,
+    controls: Sequence[Control],
+    rows: Sequence[OptionRow] | None,
+    entered: Entered,
+) -> FieldForm:
+    default = None
+    if is_typed(spec) and spec.kind not in OPTION_KINDS:
+        problem = entered.wrong("defaultValue")
+        default = replace(retyped(entry_of(spec, None), entered.texts, {}), problem=problem)
+    return FieldForm(
+        kind=spec.kind,
+        controls=controls,
+        rows=rows,
+        entered=entered,
+        default=default,
+        takes_required=spec.kind in STORED_KINDS,
+    )
+
+
+def _has_rows(field: FieldShape) -> bool:
+    return field.kind in OPTION_KINDS and len(field.options) <= MOST_ROWS
+
+
+def _default_keys(spec: FieldSpec) -> list[str]:
+    value = default_value(spec)
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def _default_text(spec: FieldSpec) -> str:
+    """The default as a person types it."""
+    value = default_value(spec)
+    if value is None or not is_typed(spec) or spec.kind in OPTION_KINDS:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return as_text(spec, value)
+
+
+def _typed_default(spec: FieldSpec, texts: Mapping[str, str]) -> object:
+    """The default that was typed. Raises ValidationError for a text without a value."""
+    if not is_typed(spec):
+        return None
+    typed = read_typed([spec], texts)
+    if typed.problems:
+        raise ValidationError.at("defaultValue", typed.problems[0].message)
+    return typed.data[_DEFAULT]

@@ -1,0 +1,202 @@
+"""Fields of a database, made, changed and deleted by forms."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+from starlette.responses import Response
+
+from api.console.entered import Entered, Fields, attempt, read_as
+from api.console.fields.controls import sentence_case
+from api.console.fields.forms import (
+    FieldForm,
+    create_body,
+    new_form,
+    sent_form,
+    stored_form,
+    update_body,
+)
+from api.console.fields.offers import counts_of, offers_of, targets_of
+from api.console.forms import paged
+from api.console.rendering import page, see_other
+from api.console.routing import page_router
+from api.console.shell import shell_of
+from api.console.words import curl, plain, queried
+from api.console.workspace.settings import Notice
+from api.kernel.routing import ApiRequest
+from api.routers.data.databases import FIELD, FIELDS, WRITE, WRITE_FIELD
+from models.core.base import Id, JsonObject
+from models.core.revisions import read_moment
+from models.data.databases import field_changes
+from models.data.databases.field_usages import field_usages
+from models.data.databases.queries import get_database
+from models.data.databases.shapes import DatabaseDetail
+from models.data.fields.queries import get_field
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind
+from models.data.fields.rules.value_conversion import convertible
+from models.data.fields.shapes import CreateField, FieldShape, UpdateField
+from runtime.clock import wire_timestamp
+from runtime.errors import ConflictError, ValidationError
+
+router = page_router()
+
+FIELD_PAGE = FIELD.removeprefix("/v1")
+FIELDS_PAGE = FIELDS.removeprefix("/v1")
+_NEW = replace(paged(WRITE), idempotent=False)
+# Counting the records of each option asks for an index where there is none.
+_EDIT = replace(paged(WRITE_FIELD), idempotent=False, heavy=True, writes=True)
+_CREATE = paged(replace(WRITE, joins=True))
+CHANGE = paged(replace(WRITE_FIELD, joins=True))
+KINDS = [(kind.value, sentence_case(plain(kind))) for kind in FieldKind]
+
+
+@router.get(f"{FIELDS_PAGE}/new", access=_NEW)
+async def get_new_field(request: ApiRequest, kind: FieldKind = FieldKind.TEXT) -> Response:
+    """Describe a new field of a kind."""
+    database = await get_database(request.work, request.actor, request.ids["databaseId"])
+    offers = await offers_of(request, database, kind)
+    return await _new_page(request, database, new_form(kind, offers))
+
+
+@router.post(FIELDS_PAGE, access=_CREATE, errors=[ConflictError])
+async def create_field_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Create a field, and lead to the list."""
+    work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
+    kind = _kind(body)
+
+    async def create() -> FieldShape:
+        wanted = read_as(CreateField, create_body(kind, body.texts))
+        return await field_changes.create_field(work, actor, database_id, wanted)
+
+    outcome = None if "row" in body.texts else await attempt(request, create)
+    if isinstance(outcome, FieldShape):
+        return see_other(queried(fields_path(database_id), notice=Notice.ADDED))
+    database = await get_database(work, actor, database_id)
+    offers = await offers_of(request, database, kind)
+    form = sent_form(kind, offers, Entered(body.texts, outcome), None)
+    return await _new_page(request, database, form)
+
+
+@router.get(f"{FIELD_PAGE}/edit", access=_EDIT)
+async def get_field_form(request: ApiRequest) -> Response:
+    """Look at a field to change it."""
+    field = await field_of(request)
+    database = await get_database(request.work, request.actor, field.database_id)
+    form = stored_form(field, await offers_of(request, database, field.kind))
+    return await _edit_page(request, database, field, form)
+
+
+@router.post(f"{FIELD_PAGE}/edit", access=CHANGE, errors=[ConflictError])
+async def edit_field(request: ApiRequest, body: Fields) -> Response:
+    """Change a field, unless it was changed since the page was made."""
+    field = await field_of(request)
+
+    async def change() -> FieldShape:
+        known = read_moment(body.texts.get("updatedAt"), "updatedAt")
+        return await update_by(request, field, update_body(field, body.texts), known)
+
+    outcome = None if "row" in body.texts else await attempt(request, change)
+    if isinstance(outcome, FieldShape):
+        return see_other(queried(fields_path(field.database_id), notice=Notice.SAVED))
+    database = await get_database(request.work, request.actor, field.database_id)
+    offers = await offers_of(request, database, field.kind)
+    form = sent_form(field.kind, offers, Entered(body.texts, outcome), field)
+    return await _edit_page(request, database, field, form)
+
+
+@router.post(f"{FIELD_PAGE}/delete", access=CHANGE, errors=[ConflictError])
+async def delete_field_by_form(request: ApiRequest) -> Response:
+    """Delete a field with its values."""
+    database_id, field_id = request.ids["databaseId"], request.ids["fieldId"]
+    await field_changes.delete_field(
+        request.work, request.actor, database_id, field_id, request.new_id
+    )
+    return see_other(queried(fields_path(database_id), notice=Notice.REMOVED))
+
+
+async def field_of(request: ApiRequest) -> FieldShape:
+    """The field of the path. Raises NotFoundError."""
+    ids = request.ids
+    return await get_field(
+        request.work, request.actor.workspace_id, ids["databaseId"], ids["fieldId"]
+    )
+
+
+async def update_by(
+    request: ApiRequest,
+    field: FieldShape,
+    values: JsonObject,
+    expected_updated_at: datetime | None = None,
+) -> FieldShape:
+    """Change a field by the body of the operation; `expected_updated_at` is as last read."""
+    wanted = read_as(UpdateField, values)
+    place = (field.database_id, field.id)
+    return await field_changes.update_field(
+        request.work, request.actor, *place, wanted, expected_updated_at
+    )
+
+
+def fields_path(database_id: Id) -> str:
+    """The path of the list of fields."""
+    return f"/databases/{database_id}/fields"
+
+
+def _kind(body: Fields) -> FieldKind:
+    """The kind that the form was made for. Raises ValidationError."""
+    try:
+        return FieldKind(body.texts.get("kind", ""))
+    except ValueError:
+        raise ValidationError.at("kind", "Choose one of the list.") from None
+
+
+async def _new_page(request: ApiRequest, database: DatabaseDetail, form: FieldForm) -> Response:
+    shell = await shell_of(request)
+    place = fields_path(database.id)
+    try:
+        body = create_body(form.kind, form.entered.texts)
+    except ValidationError:
+        body = {"label": form.entered.text("label"), "kind": form.kind.value}
+    return page(
+        request,
+        "field_form.html",
+        shell,
+        entered=form.entered,
+        form=form,
+        database=database,
+        field=None,
+        place=place,
+        at=place,
+        kinds=KINDS,
+        counts={},
+        call=curl(shell.base, "POST", f"/v1{place}", json.dumps(body, ensure_ascii=False)),
+    )
+
+
+async def _edit_page(
+    request: ApiRequest, database: DatabaseDetail, field: FieldShape, form: FieldForm
+) -> Response:
+    shell = await shell_of(request)
+    place = fields_path(database.id)
+    usages = await field_usages(request.work, request.actor, database)
+    is_title = field.key == TITLE_KEY
+    update = {"label": form.entered.text("label")}
+    targets = await targets_of(request, [field])
+    return page(
+        request,
+        "field_form.html",
+        shell,
+        entered=form.entered,
+        form=form,
+        database=database,
+        field=field,
+        place=place,
+        at=f"{place}/{field.id}/edit",
+        kind_name=sentence_case(plain(field.kind)),
+        known=form.entered.text("updatedAt", wire_timestamp(field.updated_at)),
+        target=next(iter(targets.values()), None),
+        usages=usages[field.key],
+        counts=await counts_of(request, field),
+        is_convertible=not is_title and any(convertible(field.kind, one) for one in FieldKind),
+        is_title=is_title,
+        call=curl(shell.base, "PATCH", f"/v1{place}/{field.id}", json.dumps(update)),
+    )
