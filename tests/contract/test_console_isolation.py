@@ -60,6 +60,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "move_field": {"to": "up"},
     "create_field_by_form": {"kind": "text", "label": "Ours"},
     "convert_field_by_form": {"kind": "text"},
+    "create_view_by_form": {"label": "Ours", "kind": "table"},
     "preview_sheet": {"sheetName": "Prices"},
     "read_by_form": {"resource": RESOURCE},
     "mount_by_form": {"resource": RESOURCE},

@@ -200,7 +200,7 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
 
 
 def field_pages(database: dict[str, Any]) -> dict[str, str]:
-    """Pages of the fields of a database."""
+    """Pages of the fields and views of a database."""
     place = f"/databases/{database['id']}/fields"
     kinds = ("text", "currency", "status", "relation", "rollup", "formula", "button")
     ids = {one["kind"]: one["id"] for one in database["fields"] if one["key"] != "title"}
@@ -210,6 +210,8 @@ def field_pages(database: dict[str, Any]) -> dict[str, str]:
         **{f"new field, {kind}": f"{place}/new?kind={kind}" for kind in kinds},
         "edit field": f"{place}/{select}/edit",
         "convert field": f"{place}/{select}/convert",
+        "new view": f"/databases/{database['id']}/views/new",
+        "edit view": f"/databases/{database['id']}/views/{database['views'][0]['id']}/edit",
     }
 
 

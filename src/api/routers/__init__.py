@@ -36,6 +36,7 @@ from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
 from api.console.sources import routes as console_sources
 from api.console.statistics import routes as console_statistics
+from api.console.views import routes as console_views
 from api.console.workspace import administration as console_administration
 from api.console.workspace import api_keys as console_api_keys
 from api.console.workspace import logs as console_logs
@@ -71,6 +72,7 @@ ROUTERS: Sequence[Router] = (
     console_field_listing.router,
     console_fields.router,
     console_field_conversions.router,
+    console_views.router,
     console_records.router,
     console_record_editing.router,
     console_imports.router,

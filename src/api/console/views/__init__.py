@@ -1,0 +1,1 @@
+"""Pages that make and change the views of a database."""
