@@ -22,7 +22,7 @@ _DEFAULT_NAME = f"{PREFIX}{_DEFAULT}"
 _WORDS: Words = {
     "actionId": ("Action", ""),
     "aggregate": ("Function", ""),
-    "allowCreate": ("Add unknown values as options", ""),
+    "allowCreate": ("Allow new options", "An unknown value becomes an option."),
     "allowManual": ("Allow manual entries", ""),
     "bindings": ("Inputs", 'JSON, such as {"email": {"type": "field", "value": "email"}}.'),
     "cardinality": ("Linked records", ""),
@@ -30,7 +30,7 @@ _WORDS: Words = {
     "currencyCode": ("Currency code", "Three capital letters, such as EUR."),
     "databaseId": ("Database", "It gets a field for the other side of the relation."),
     "expression": ("Expression", "A CEL expression, such as record.price * 2."),
-    "inverseLabel": ("Name of the other side", "Default: the name of this database."),
+    "inverseLabel": ("Inverse name", "Default: the name of this database."),
     "label": ("Button label", ""),
     "max": ("Maximum", ""),
     "maxFiles": ("File limit", ""),

@@ -43,7 +43,7 @@ _CHANGE = paged(replace(WRITE_VIEWS, joins=True))
 _MADE = [kind for kind in ViewKind if kind not in {ViewKind.CHART, ViewKind.FORM}]
 """Kinds that the form makes; it keeps a chart and a form as they are."""
 _LABELS = {
-    "stackFieldKey": ("Columns of a board", "An option field."),
+    "stackFieldKey": ("Board columns", "An option field."),
     "dateFieldKey": ("Date", "Of a calendar or a timeline."),
     "endDateFieldKey": ("End date", "Of a timeline."),
     "coverFieldKey": ("Cover", "A file or URL field of a gallery."),
