@@ -29,7 +29,7 @@ from api.realtime.sockets import serve_socket
 from api.reference.document import openapi_document
 from api.reference.documentation import Documentation
 from api.reference.openapi import TITLE, VERSION
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.registrations import register_models
 from runtime.configuration.resources import platform_database, platform_policy
 from runtime.configuration.settings import Settings

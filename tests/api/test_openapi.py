@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import openapi_text
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.core.access.rules import Level, Role, Scope
 from models.core.base import Input
 from tests.support.cells import cells

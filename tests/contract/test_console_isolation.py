@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.kernel.routing import Route
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.core.access.rules import ROLE_SCOPES, Level, Role
 from tests.contract.furnished import Furnished
 from tests.contract.watching import checksum

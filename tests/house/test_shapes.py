@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 from sqlmodel import SQLModel
 
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from tests.house.source import SRC, files
 
 pytestmark = pytest.mark.takes(seconds=8)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from cli.demo_shop import WorkspaceClient, open_shop
 from models.automation.alert_rules.shapes import AlertKind
 from models.people.browser_sessions import begin_session

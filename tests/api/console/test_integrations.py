@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.console.integrations.connecting import config_fields, config_of
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.core.access.rules import Role
 from models.sources.authorizations.rules import CALLBACK
 from models.sources.connections.providers import PROVIDERS, ProviderName

@@ -104,10 +104,10 @@ async def test_a_view_is_made_with_all_its_parts(
     [
         ({"label": ""}, 'id="h-label" class="fault"'),
         ({"manifest.stackFieldKey": "price"}, "must be the key of an option field"),
-        ({"manifest.stackFieldKey": ""}, "is needed by a board view"),
-        ({"filter.0.value": "cheap"}, "holds values of the kind number"),
+        ({"manifest.stackFieldKey": ""}, "is required for a board view"),
+        ({"filter.0.value": "cheap"}, "Enter a valid number"),
         ({"filter.0.comparison": ""}, "Choose a field and a comparison."),
-        ({"filter.0.value": ""}, "Say what to compare with."),
+        ({"filter.0.value": ""}, "Enter a value to compare with."),
         ({"filter.0.field": "gone"}, "Choose a field and a comparison."),
         ({"manifest.sorts.0.field": "gone"}, 'class="fault"'),
     ],

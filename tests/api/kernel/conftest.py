@@ -13,7 +13,7 @@ from api.app import create_app
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
 from api.reference.openapi import render
 from api.reference.schemas import describe_answers
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
 from models.core.openapi import Deprecated

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select, text
 
 from api.kernel.limits import ConnectionShares, CrowdError
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.data.fields.tables import database as database_table
 from tests.support.client import Client
 from tests.support.patience import ENOUGH, eventually

@@ -7,7 +7,7 @@ import pytest
 
 from api.kernel.dispatch import Dispatch, UnknownMethodError
 from api.kernel.routing import Access, Data, Router
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from runtime.errors import NotFoundError
 from tests.support.cells import cells
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from api.kernel.dispatch import MOST, Neighbours
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from tests.support.automations import refusal
 from tests.support.client import Client
 from tests.support.spaces import Space

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from models.core.access.rules import ROLE_SCOPES, Role
 from tests.support.document import DOCUMENT
 from tests.support.settings_pages import Visit, settings_of
