@@ -72,7 +72,7 @@ async def promoted(
     """A worker of a build that an operator has made current."""
     worker = await start(workers, build, prepared=prepared)
     await registered(deployment, build)
-    assert "is current" in await operator.run("promote", build)
+    assert "is now current" in await operator.run("promote", build)
     return worker
 
 
@@ -149,8 +149,8 @@ async def test_open_work_stays_where_it_began_and_a_killed_worker_loses_none(
     assert await builds_of(idle, place[1]) == ["a1"]
     assert len(sink.calls) == 2
     assert "1 " not in await operator.run("drain", "a1", "--wait")
-    assert "a2 is current already" in await operator.run("promote", "a2")
-    assert "a1 is current" in await operator.run("rollback")
+    assert "a2 is already current" in await operator.run("promote", "a2")
+    assert "a1 is now current" in await operator.run("rollback")
     assert await builds_of(idle, await quick(idle)) == ["a1"]
 
 
@@ -166,9 +166,9 @@ async def test_a_drain_moves_what_replays(
 
     await eventually(is_told, what="the run in visibility")
     refusal = await operator.run("drain", "b1", "--move", code=1)
-    assert "but b2 is current" in refusal, "this code is of another build"
+    assert "but the current build is b2" in refusal, "this code is of another build"
     told = await operator.run("drain", "b1", "--move", build="b2")
-    assert "1 moved, 0 stay with b1." in told
+    assert "Moved: 1. Still on b1: 0." in told
     old.process.kill()
     await old.ended()
     assert await publish(idle, "moves") == 1
@@ -189,7 +189,7 @@ async def test_a_drain_leaves_and_names_what_does_not_replay(
 
     await eventually(is_counted, what="the run in visibility")
     told = await operator.run("drain", "c1", "--move", build="c2", code=1)
-    assert "0 moved, 1 stay with c1." in told
+    assert "Moved: 0. Still on c1: 1." in told
     assert str(place[1]) in told
     assert "timer" in told
     assert await publish(idle, "differs") == 1
@@ -203,7 +203,7 @@ async def test_a_ramp_gives_a_build_its_share(
     await promoted(workers, deployment, operator, "d1")
     await start(workers, "d2")
     await registered(deployment, "d2")
-    assert "takes 50 %" in await operator.run("ramp", "d2", "--percent", "50")
+    assert "takes 50% of" in await operator.run("ramp", "d2", "--percent", "50")
     automation = await idle.publish(graph(node("only", "transform", output={})))
     runs = [await idle.start(automation.id) for _ in range(60)]
     for run_id in runs:
@@ -263,7 +263,7 @@ async def test_a_change_that_makes_no_sense_is_refused_in_words(
     for arguments, words in (
         (("promote", "g9"), "g9 not found in the deployment"),
         (("ramp", "g1", "--percent", "5"), "g1 is current"),
-        (("drain", "g1"), "g1 is current: it takes new work"),
+        (("drain", "g1"), "g1 is current and takes new work"),
     ):
         assert words in await operator.run(*arguments, code=1)
     elsewhere = await operator.run("promote", "g1", code=1, WORKSPACE_WORKER_DEPLOYMENT="absent")

@@ -276,7 +276,7 @@ def test_a_refresh_tells_its_counts_or_why_it_failed(up: Up) -> None:
         http.patch(f"{path}/data-sources/{source}", json=changed).raise_for_status()
     failed = command("refresh", source, here)
     assert failed.returncode == 1
-    assert "The file is no workbook" in failed.stderr
+    assert "The file is not a workbook" in failed.stderr
     assert "/data-source-runs/" in failed.stderr
 
 

@@ -61,7 +61,7 @@ async def test_a_failed_import_says_what_to_do(
     run = await imported(server, space, b"no workbook", "xlsx")
     await follow(page, server, run, space, "failed")
     read = await page.text("#details")
-    assert "The file is no workbook" in read
+    assert "The file is not a workbook" in read
     assert "a failed run writes no rows" in read
     stages = "[...document.querySelectorAll('#stages li')].map(one => one.dataset.status ?? null)"
     assert await page.evaluate(stages) == ["succeeded", "failed", None]

@@ -168,7 +168,7 @@ def test_an_absent_file_and_an_absent_temporal_are_no_verdict(tmp_path: Path) ->
     assert (told.code, "cannot be read" in told.err) == (2, True)
     for command in ("replay", "history"):
         told = here(command, str(new_id()), "--state-dir", str(tmp_path))
-        assert (told.code, "does not answer at 127.0.0.1:1" in told.err) == (2, True)
+        assert (told.code, "reach Temporal at 127.0.0.1:1" in told.err) == (2, True)
 
 
 async def test_an_execution_nobody_knows_is_no_verdict(engine: Engine) -> None:

@@ -265,10 +265,10 @@ async def bomb(writer: asyncio.StreamWriter) -> None:
             reply(302, location="/"), "fetch", False, "redirected more than", id="redirects"
         ),
         pytest.param(reply(302, location="file:///etc/passwd"), "fetch", False, "", id="to-file"),
-        pytest.param(reply(404), "fetch", False, "answered 404", id="missing"),
-        pytest.param(reply(401), "auth", False, "answered 401", id="denied"),
-        pytest.param(reply(503), "fetch", True, "answered 503", id="away"),
-        pytest.param(reply(304), "fetch", False, "answered 304", id="unasked-304"),
+        pytest.param(reply(404), "fetch", False, "returned 404", id="missing"),
+        pytest.param(reply(401), "auth", False, "returned 401", id="denied"),
+        pytest.param(reply(503), "fetch", True, "returned 503", id="away"),
+        pytest.param(reply(304), "fetch", False, "returned 304", id="unasked-304"),
         pytest.param(
             reply(429, retry_after="7200"), "fetch", False, "120 minutes", id="busy-for-long"
         ),

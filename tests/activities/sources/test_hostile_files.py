@@ -144,9 +144,9 @@ REFUSED: dict[str, tuple[TableFormat, Make, ErrorKind, str]] = {
         TableFormat.XLS,
         lambda: b"<html><table><tr><td>a</td></tr></table></html>",
         ErrorKind.PARSE,
-        "Name the format it has",
+        "Choose its format",
     ),
-    "csv as xlsx": (TableFormat.XLSX, lambda: b"a,b\n", ErrorKind.PARSE, "Name the format it has"),
+    "csv as xlsx": (TableFormat.XLSX, lambda: b"a,b\n", ErrorKind.PARSE, "Choose its format"),
     "xlsx as csv": (
         TableFormat.CSV,
         lambda: formatted(number("A2", 1)),

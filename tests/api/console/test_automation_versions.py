@@ -40,7 +40,7 @@ async def test_a_version_is_shown_with_its_author_and_note(
     assert "Version 2" in page
     assert "onerror=alert(1)&gt;" in page
     assert "<img src=x" not in page
-    assert "From version" not in page
+    assert "to version" not in page
     assert older in page
 
 

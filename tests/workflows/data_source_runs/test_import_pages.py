@@ -167,7 +167,7 @@ async def test_the_widest_file_is_a_light_page(space: Space, owner: Visitor) -> 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"label": "Goods"}, "Every column is left out"),
+        ({"label": "Goods"}, "All columns are skipped"),
         ({"label": "Goods", "into.1": "Cost", "kind.1": "colour"}, "Choose a kind for “Cost”"),
         ({"into.0": "Name"}, "label"),
     ],
@@ -199,7 +199,7 @@ async def test_a_file_of_another_session_is_not_stored(space: Space, owner: Visi
         answer = await owner.post(place, data=data, files=files)
         assert answer.status_code == 403
     empty = await sent(owner, space, b"")
-    assert (empty.status_code, "holds something" in empty.text) == (400, True)
+    assert (empty.status_code, "is empty" in empty.text) == (400, True)
     async with space.database.transaction() as work:
         count = select(func.count()).select_from(file).where(file.c.workspace_id == space.id)
         assert await work.scalar(count) == 0

@@ -241,7 +241,7 @@ async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "file_format", "said"),
     [
-        pytest.param(b"no workbook", "xlsx", "is no workbook", id="malformed"),
+        pytest.param(b"no workbook", "xlsx", "is not a workbook", id="malformed"),
         pytest.param(b"PK\x03\x04rest", "xlsx", "damaged", id="truncated"),
         pytest.param(compound("EncryptedPackage"), "xlsx", "without a password", id="encrypted"),
         pytest.param(sheet(["Name", "Sum"], ["a", "=1+1"]), "xlsx", "and save it", id="formulas"),

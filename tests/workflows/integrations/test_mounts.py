@@ -228,7 +228,7 @@ async def test_no_mount_goes_below_what_it_holds(demo: Demo) -> None:
         place = {"parentItemId": str(parent_id)}
         answer = await demo.client.post(f"/v1/items/{item_id}/move", json=place)
         assert answer.status_code == 400, answer.text
-        assert "below itself" in answer.json()["details"][0]["message"]
+        assert "into itself" in answer.json()["details"][0]["message"]
     # A cycle by two moves at once: each alone is possible.
     body = {"kind": "folder", "title": "Elsewhere"}
     folder = (await demo.client.post("/v1/items", json=body)).json()["data"]["item"]["id"]
