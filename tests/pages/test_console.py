@@ -236,7 +236,7 @@ async def test_a_list_is_refreshed_while_somebody_looks(
         "(() => { const one = document.querySelector('select[name=source]'); one.value = 'webhook';"
         " one.dispatchEvent(new Event('change', {bubbles: true})); })()"
     )
-    await page.until("document.querySelector('main').innerText.includes('No run fits')")
+    await page.until("document.querySelector('main').innerText.includes('No matching runs')")
     await page.until("location.search === '?source=webhook'")
     assert page.requests.count(f"{person.home}/runs") == before
 

@@ -278,7 +278,7 @@ async def test_an_approval_says_who_may_decide(
     await page.until("document.querySelector('#details').innerText.includes('members with the')")
     shown = (await page.text("#details")).lower()
     assert "members with the role admin" in shown
-    assert "no" in shown.partition("Editors can approve")[2].split()[:1]
+    assert "no" in shown.partition("editors can approve")[2].split()[:1]
 
 
 @pytest.mark.long

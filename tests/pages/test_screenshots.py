@@ -49,7 +49,7 @@ async def test_the_shop_looks_as_the_readme_shows_it(
     await page.show(width=1360, height=780)
     await page.open(person.home)
     await page.until("document.body.innerText.includes('Refund the order?')")
-    await page.until("document.body.innerText.includes('The shelf is empty')")
+    await page.until("document.body.innerText.includes('Out of stock')")
     await take(page, "home", screens)
     databases = await person.call("GET", f"{space.path}/databases")
     (orders,) = databases["databases"]

@@ -96,9 +96,14 @@ class Page:
             " const at = one.getBoundingClientRect();"
             " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
         )
-        box = None
-        while box != (box := await self.evaluate(place)):
-            await self.evaluate("new Promise(requestAnimationFrame)")
+        boxes: list[Any] = []
+
+        async def has_stopped() -> bool:
+            boxes.append(await self.evaluate(place))
+            return boxes[-1:] == boxes[-2:-1]
+
+        await eventually(has_stopped, what=f"{selector} that does not move")
+        box = boxes[-1]
         for kind in ("mousePressed", "mouseReleased"):
             await self.send(
                 "Input.dispatchMouseEvent",

@@ -238,7 +238,7 @@ async def test_a_run_that_concurrency_skips_is_refused(client: Client, space: Sp
     before = await row_counts(space)
     refused = await client.post(f"{path_of(made)}/run", json={})
     assert refusal(refused) == (409, "run_error")
-    assert "at a time" in refused.json()["message"]
+    assert "concurrency limit" in refused.json()["message"]
     assert await row_counts(space) == before
 
 
