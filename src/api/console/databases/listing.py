@@ -206,7 +206,7 @@ def totals_of(columns: Sequence[FieldSpec]) -> list[tuple[str, str]]:
     """The figures that some of the columns have, to choose from."""
     forms = {value_form(one) for one in columns}
     usable = [one for one in Aggregate if any(aggregate_result(one, form) for form in forms)]
-    return [("", "None"), *((one.value, plain(one).capitalize()) for one in usable)]
+    return [("", "Summary: none"), *((one.value, plain(one).capitalize()) for one in usable)]
 
 
 def equal_call(base: str, database_id: Id, selection: Selection, listed: Listing) -> str:
