@@ -61,8 +61,8 @@ async def test_the_commands_of_the_page_work_as_written(idle: Engine, workers: W
         for title, blocks in BLOCKS.items()
         if blocks
     }
-    assert list(printed) == ["Look", "Roll out", "Roll back", "Drain"]
-    assert "page2" in printed["Look"][0]
+    assert list(printed) == ["Status", "Roll out", "Roll back", "Drain"]
+    assert "page2" in printed["Status"][0]
     assert "page2 takes 10% of" in printed["Roll out"][0]
     assert "page1 is now current" in printed["Roll back"][0]
     assert "You can stop its workers" in printed["Drain"][0]
