@@ -30,7 +30,7 @@ async def test_the_example_of_a_guide_works(
     kept = {"workspaceId": str(space.id)}
     callers = {
         "key": client,
-        "nobody": client.with_token(None),
+        "anonymous": client.with_token(None),
         "administrator": client.with_token(admin_session(issuer)),
     }
     for step in (step for topic in guide.topics for step in topic.steps):
@@ -191,10 +191,10 @@ def test_the_example_of_a_topic_that_code_tells_is_read(tmp_path: Path) -> None:
         (f"{_TOPIC}```http\n```\n", "line 10: '' is not of the form"),
         (f"{_TOPIC}```http\nBREW /v1/pot\n```\n", "line 10: 'BREW /v1/pot' is not of the form"),
         (f"{_TOPIC}```http\nGET /\nmilk\n```\n", "line 11: 'milk' is not of the form"),
-        (f"{_TOPIC}```http\nGET /\n\n{{\n1}}\n```\n", "line 13: this is no JSON"),
+        (f"{_TOPIC}```http\nGET /\n\n{{\n1}}\n```\n", "line 13: this is not valid JSON"),
         (f"{_TOPIC}```answer\n200\n```\n", "line 9: answer does not belong here"),
         (f"{_TOPIC}{_GET}```answer\nfine\n```\n", "line 14: 'fine' is not of the form"),
-        (f"{_TOPIC}{_GET}```answer\n200\n```\n\nHot.\n", "line 13: below a request stand"),
+        (f"{_TOPIC}{_GET}```answer\n200\n```\n\nHot.\n", "line 13: a request is followed"),
     ],
 )
 def test_a_malformed_guide_is_refused_at_its_line(tmp_path: Path, text: str, problem: str) -> None:

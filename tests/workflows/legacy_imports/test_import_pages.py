@@ -82,7 +82,7 @@ async def test_what_is_blocked_is_left_out_and_the_rest_comes_in_and_goes_back(
     await send(visitor, own(page, name), path, selected="false")
     await send(visitor, own(page, "Other"), path, selected="false")
     page = await reached(visitor, path, "awaiting review")
-    assert ">Select<" in entry(page, name)
+    assert ">Include<" in entry(page, name)
     await send(visitor, f"{path}/approve", path, words="Counts compared.")
     page = await reached(visitor, path, "approved")
     assert "Counts compared." in page

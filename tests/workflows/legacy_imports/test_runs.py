@@ -250,4 +250,4 @@ async def test_an_object_that_is_not_there_fails_the_run(admin: Administrator) -
     assert answer.status_code == 201
     run = await admin.settled(answer.json()["data"]["id"])
     assert run["status"] == "failed"
-    assert "no object bundles/none.zip" in run["errors"][0]
+    assert "Object bundles/none.zip not found" in run["errors"][0]
