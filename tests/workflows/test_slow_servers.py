@@ -137,7 +137,7 @@ async def test_a_defect_fails_its_work_soon_and_says_so(
     body = {"kind": "http_json", "config": {"url": (await serve(reply(200, []))).url}}
     answer = await client.post(f"{space.path}/data-sources/preview", json=body)
     assert (answer.status_code, tried) == (502, UNEXPECTED_ATTEMPTS)
-    assert "The platform failed" in answer.text
+    assert "Internal error" in answer.text
     assert "canary" not in answer.text
 
 

@@ -82,7 +82,7 @@ async def test_a_denied_resource_shows_why(demo: Demo) -> None:
     made = await demo.does("mount", "handbook")
     await demo.becomes(denied=["handbook"])
     shown = await demo.sync(made["mount"]["id"])
-    assert (shown["status"], "denies" in shown["error"]) == ("error", True)
+    assert (shown["status"], "denied" in shown["error"]) == ("error", True)
 
 
 @pytest.mark.long
