@@ -9,7 +9,7 @@ from starlette.routing import Match
 
 from api.kernel.dispatch import Dispatch
 from api.kernel.uploads import FileForm, form_boundary
-from api.routers import ROUTERS
+from api.routers.registry import ROUTERS
 from bench.figures import Figure
 from bench.rounds import Rounds
 
