@@ -23,7 +23,7 @@ _TITLES: Mapping[int, str] = {
     400: "Invalid request",
     403: "Permission denied",
     404: "Page not found",
-    409: "This changed since you opened it",
+    409: "Can't do this now",
     422: "Duplicate submission",
     429: "Too many requests",
     503: "Temporarily unavailable",
