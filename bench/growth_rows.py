@@ -105,7 +105,7 @@ _BESIDE = (
     _DELIVERIES,
     _NOTIFICATIONS,
 )
-_NOTHING = {"output": {}}
+_NOTHING: dict[str, Any] = {"output": {}}
 _LOGGED = ("automation_run", "workspace_event", "action_run", "data_source_run", "notification")
 """Tables whose triggers write the log, which is filled by itself."""
 FILLED = (*_LOGGED, "node_run", "request_log", "record", "delivery", "ended_run")

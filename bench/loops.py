@@ -110,4 +110,4 @@ async def _seconds(work: Timed) -> float:
 
 
 def _worker_mib(platform: Platform) -> float:
-    return psutil.Process(platform.worker_pid).memory_info().rss / 1024 / 1024
+    return float(psutil.Process(platform.worker_pid).memory_info().rss) / 1024 / 1024

@@ -139,7 +139,8 @@ async def _statements(
     platform: Platform, schema: Schema, question: Question, count: int, figure: Figure
 ) -> None:
     dice = random.Random(1)  # noqa: S311  # the same questions in every round
-    ours, theirs = [], []
+    ours: list[float] = []
+    theirs: list[float] = []
     for _ in range(count):
         value = question.value(dice)
         text, parameters = _compiled(schema, question.body(value))
