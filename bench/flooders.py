@@ -32,6 +32,8 @@ RECORDS, FIELDS = 50_000, 10
 OCTETS = {"Content-Type": "application/octet-stream"}
 REFUSALS = frozenset({400, 409, 429, 502, 503, 504})
 """Any other answer than these and a success says that the flood is none."""
+AFTER_WORK = frozenset({400, 502, 504})
+"""Refusals after the work: of a formula that takes too long, of a server that does not answer."""
 
 Call = Callable[[], Awaitable[httpx2.Response]]
 
@@ -208,8 +210,9 @@ async def _call_on(call: Call, answers: Counter[bool]) -> None:
             await asyncio.sleep(0.1)
             continue
         assert answer.is_success or answer.status_code in REFUSALS, answer.text
-        answers[answer.is_success] += 1
-        if not answer.is_success:
+        is_done = answer.is_success or answer.status_code in AFTER_WORK
+        answers[is_done] += 1
+        if not is_done:
             await asyncio.sleep(0.02)
 
 
