@@ -7,6 +7,7 @@ says. The keys in it open nothing else.
 
 import asyncio
 import json
+import re
 import sys
 import tarfile
 import tempfile
@@ -22,6 +23,7 @@ Json = dict[str, Any]
 
 STATES = ROOT / "temporal" / "states"
 STORY = "story.json"
+_MACHINE = re.compile(rb"(?:(?<=[0-9]@)|(?<=-system@))[\w.-]+|(?<=/)[\w./-]+(?=/\.state/)")
 ROWS = [{"name": f"Order {place}", "topic": "bug", "votes": place} for place in range(1, 6)]
 FIELDS: list[Json] = [
     {"label": "Name", "kind": "text"},
@@ -120,9 +122,19 @@ async def keep(name: str, commands: Path) -> None:
             await checkout.sh(BACK_UP)
         await checkout.http.aclose()
         (checkout.directory / "backup" / STORY).write_text(json.dumps(story, indent=1))
+        _hide_machine(checkout.directory / "backup" / "temporal.db")
         STATES.mkdir(exist_ok=True)
         with tarfile.open(STATES / f"{name}.tar.xz", "w:xz") as kept:
             kept.add(checkout.directory / "backup", "backup")
+
+
+def _hide_machine(file: Path) -> None:
+    """Overwrite the names of hosts and folders that workers and the server wrote into histories.
+
+    Their lengths stay, on which the pages of SQLite and the messages in them depend.
+    """
+    content = _MACHINE.sub(lambda name: b"x" * len(name[0]), file.read_bytes())
+    file.write_bytes(content)
 
 
 def unpack(kept: Path, directory: Path) -> Json:
