@@ -47,6 +47,7 @@ async def field_usages(
     by_source = dependents_by_source(catalog)
     labels = await seen_labels(work, actor, catalog.keys())
     templates = await templates_by_field(work, actor.workspace_id, database.id)
+    views = _views_by_field(database.views)
     usages = {}
     for key, spec in catalog[database.id].items():
         refs = {FieldRef(database.id, key), *_inverse(catalog, spec)}
@@ -55,7 +56,7 @@ async def field_usages(
         usages[key] = FieldUsages(
             fields=[_name(catalog, labels, ref) for ref in shown],
             unseen=len(derived) - len(shown),
-            views=_views(database.views, key),
+            views=views.get(key, ()),
             templates=templates.get(key, ()),
             inverse=labels.get(spec.target_id) if len(refs) > 1 else None,
         )
@@ -75,11 +76,25 @@ def _name(catalog: Catalog, labels: Mapping[Id, str], ref: FieldRef) -> str:
     return f"{catalog[ref.database_id][ref.key].label} of {labels[ref.database_id]}"
 
 
-def _views(views: Collection[ViewShape], key: str) -> Sequence[str]:
-    """The labels of the views that would be others without the field."""
-    return [
-        one.label
-        for one in views
-        if without_field(one.kind, one.manifest, key)
-        != without_field(one.kind, one.manifest, _NO_FIELD)
-    ]
+def _views_by_field(views: Collection[ViewShape]) -> Mapping[str, Sequence[str]]:
+    """The labels of the views that would change without a field, by its key."""
+    labels: dict[str, list[str]] = {}
+    for view in views:
+        manifest = without_field(view.kind, view.manifest, _NO_FIELD)
+        listed = {entry["key"] for entry in view.manifest.get("fields") or ()}
+        # A view may list 500 fields: only what else it names is compared one by one.
+        for key in listed | {
+            text
+            for text in _texts(view.manifest) - listed
+            if without_field(view.kind, view.manifest, text) != manifest
+        }:
+            labels.setdefault(key, []).append(view.label)
+    return labels
+
+
+def _texts(value: object) -> set[str]:
+    """The texts in a JSON value, among them the keys of all fields that it names."""
+    if isinstance(value, str):
+        return {value}
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {text for part in parts for text in _texts(part)}
