@@ -1,6 +1,6 @@
 """Forms of pages: their shapes and demands, members and connections to choose, and pauses."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from runtime.errors import Detail, PlatformError, ValidationError
 from runtime.strict_json import StrictJsonError, parse
 
 S = TypeVar("S", bound=Input)
+T = TypeVar("T")
 
 
 class Form(BaseModel):
@@ -51,6 +52,21 @@ def body_of(shape: type[S], fields: Mapping[str, object]) -> S:
 def number_of(text: str) -> int | str | None:
     """The number that a field has; a text that is none is refused by the shape."""
     return int(text) if text.isdecimal() and len(text) < 10 else text or None
+
+
+def pressed_row(action: str) -> tuple[str, int]:
+    """The verb and the place of a button of a row, such as `up.3`; -1 for no place."""
+    verb, _, place = action.partition(".")
+    return verb, int(place) if place.isdecimal() and len(place) < 5 else -1
+
+
+def moved_row(rows: Sequence[T], verb: str, place: int) -> list[T]:
+    """The rows with the one at a place moved `up` or `down`; as they were for another verb."""
+    others = list(rows)
+    if verb in {"up", "down"} and 0 <= place < len(others):
+        row = others.pop(place)
+        others.insert(max(0, place - 1 if verb == "up" else place + 1), row)
+    return others
 
 
 def read_json(name: str, text: str) -> object:

@@ -1,7 +1,7 @@
 """Controls of a form, laid out from the shape of the JSON that it makes, and back.
 
 The JSON Schema of a shape says what each key may be: its kind, bounds, choices and default. What it
-cannot say is given by the page: the choices of a key that names something, and better words.
+cannot say comes from the page: the choices of a key that names something, and better words.
 """
 
 import re
@@ -180,10 +180,10 @@ def _look(described: JsonObject) -> Look:
 
 def _attributes(described: JsonObject) -> dict[str, object]:
     bounds = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
-    found = {name: described[bound] for bound, name in bounds.items() if bound in described}
+    attributes = {name: described[bound] for bound, name in bounds.items() if bound in described}
     if described.get("type") == "number":
-        found["step"] = "any"
-    return found
+        attributes["step"] = "any"
+    return attributes
 
 
 def _label(key: str) -> str:

@@ -43,8 +43,8 @@ _WORDS: Words = {
     "targetFieldKey": ("Field", ""),
     "timezone": ("Time zone", "Such as Europe/Berlin. Default: UTC."),
 }
-_GIVEN = frozenset({"groups", "inverseFieldId"})
-"""Settings that the rows of options say, or the platform."""
+_NOT_TYPED = frozenset({"groups", "inverseFieldId"})
+"""Settings that come from the rows of options, or from the platform."""
 _FIXED = frozenset({"databaseId", "symmetric", "inverseLabel"})
 """Settings of a relation that never change."""
 
@@ -76,11 +76,11 @@ class FieldForm:
 
 def controls_of(kind: FieldKind, offers: Offers, field: FieldShape | None) -> list[Control]:
     """The controls of the settings of a kind; a stored field lacks what never changes."""
-    without: Collection[str] = _GIVEN
+    without: Collection[str] = _NOT_TYPED
     if kind is FieldKind.ROLLUP:
-        without = _GIVEN | {"resultKind"}
+        without = _NOT_TYPED | {"resultKind"}
     elif kind is FieldKind.RELATION and field is not None:
-        without = _GIVEN | _FIXED
+        without = _NOT_TYPED | _FIXED
     return laid_out(settings_model(kind), SETTINGS, words=_WORDS, offers=offers, without=without)
 
 

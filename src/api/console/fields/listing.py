@@ -16,7 +16,7 @@ from api.console.fields.routes import (
     fields_path,
     update_by,
 )
-from api.console.forms import Form, paged
+from api.console.forms import Form, moved_row, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -95,9 +95,8 @@ async def move_field(request: ApiRequest, body: Step) -> Response:
     """Put a field before the one above it, or behind the one below it."""
     field = await field_of(request)
     database = await get_database(request.work, request.actor, field.database_id)
-    ordered = [one for one in database.fields if one.id != field.id]
     before = [one.id for one in database.fields].index(field.id)
-    ordered.insert(max(0, before - 1 if body.to == "up" else before + 1), field)
+    ordered = moved_row(database.fields, body.to, before)
     for place, one in enumerate(ordered):
         if one.order != place:
             await update_by(request, one, {"order": place})

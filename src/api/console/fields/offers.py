@@ -59,8 +59,8 @@ async def counts_of(request: ApiRequest, field: FieldShape) -> Mapping[str, int]
         return {}
     query = read_as(RecordQuery, {"limit": 1, "groupBy": {"field": field.key}})
     keys = request.services.keys
-    found = await ask_records(request.work, request.actor, field.database_id, query, keys)
-    groups = (found.groups if found is not None else None) or ()
+    answer = await ask_records(request.work, request.actor, field.database_id, query, keys)
+    groups = (answer.groups if answer is not None else None) or ()
     return {str(one.value): one.count for one in groups}
 
 
@@ -78,7 +78,7 @@ async def _fields_behind(request: ApiRequest, relations: Collection[FieldShape])
         schema = await load_schema(request.work, request.actor.workspace_id, database_id)
         for key, spec in schema.fields.items():
             names.setdefault(key, []).append(f"{spec.label} ({label})")
-    return [(key, ", ".join(shown)) for key, shown in names.items()]
+    return [(key, ", ".join(labels)) for key, labels in names.items()]
 
 
 async def _actions(request: ApiRequest) -> Choices:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from api.console.forms import moved_row, pressed_row
 from models.core.base import JsonObject
 from models.data.fields.rules.fields import FieldKind
 from models.data.fields.rules.options import (
@@ -77,9 +78,9 @@ def typed_rows(texts: Mapping[str, str]) -> list[OptionRow]:
     """The rows of a form as it was sent, blank ones among them."""
     parts: dict[int, dict[str, str]] = {}
     for name, text in texts.items():
-        found = _PATH.fullmatch(name)
-        if found is not None:
-            parts.setdefault(int(found[1]), {})[found[2]] = text
+        path = _PATH.fullmatch(name)
+        if path is not None:
+            parts.setdefault(int(path[1]), {})[path[2]] = text
     return [
         OptionRow(
             key=row.get("key", ""),
@@ -94,19 +95,12 @@ def typed_rows(texts: Mapping[str, str]) -> list[OptionRow]:
 
 def arranged(rows: Sequence[OptionRow], action: str) -> list[OptionRow]:
     """The rows after a button was pressed: `add`, or `up`, `down`, `remove` and a place."""
-    shown_rows = list(rows)
-    verb, _, text = action.partition(".")
-    place = int(text) if text.isdecimal() and len(text) < 5 else len(shown_rows)
-    if verb == "add" and len(shown_rows) < MOST_ROWS:
-        shown_rows.append(OptionRow())
-    elif place >= len(shown_rows):
-        return shown_rows
-    elif verb == "remove":
-        del shown_rows[place]
-    elif verb in {"up", "down"}:
-        row = shown_rows.pop(place)
-        shown_rows.insert(max(0, place - 1 if verb == "up" else place + 1), row)
-    return shown_rows
+    verb, place = pressed_row(action)
+    if verb == "add" and len(rows) < MOST_ROWS:
+        return [*rows, OptionRow()]
+    if verb == "remove":
+        return [row for at, row in enumerate(rows) if at != place]
+    return moved_row(rows, verb, place)
 
 
 def filled(rows: Sequence[OptionRow]) -> list[OptionRow]:

@@ -1,4 +1,4 @@
-"""Fields of a database, made, changed and deleted by forms."""
+"""Create, change and delete fields of a database by forms."""
 
 import json
 from dataclasses import replace
@@ -86,7 +86,7 @@ async def get_field_form(request: ApiRequest) -> Response:
     return await _edit_page(request, database, field, form)
 
 
-@router.post(f"{FIELD_PAGE}/edit", access=CHANGE, errors=[ConflictError])
+@router.post(f"{FIELD_PAGE}/edit", access=replace(CHANGE, heavy=True), errors=[ConflictError])
 async def edit_field(request: ApiRequest, body: Fields) -> Response:
     """Change a field, unless it was changed since the page was made."""
     field = await field_of(request)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from api.console.entered import Entered
+from api.console.forms import moved_row, pressed_row
 from api.console.records.entry import Comparison, leaf_of, read_leaf
 from models.core.base import JsonObject
 from models.data.fields.rules.fields import FieldSpecs
@@ -75,11 +76,7 @@ def sent_view_form(fields: FieldSpecs, entered: Entered, view: ViewShape | None)
     """The form as it was sent, with a refusal or after a button of its fields."""
     manifest = {} if view is None else view.manifest
     in_order = _typed_fields(fields, entered.texts)
-    verb, _, text = entered.texts.get("row", "").partition(".")
-    place = int(text) if text.isdecimal() and len(text) < 5 else len(in_order)
-    if verb in {"up", "down"} and place < len(in_order):
-        field = in_order.pop(place)
-        in_order.insert(max(0, place - 1 if verb == "up" else place + 1), field)
+    in_order = moved_row(in_order, *pressed_row(entered.texts.get("row", "")))
     return _form(in_order, entered, manifest)
 
 

@@ -1,4 +1,4 @@
-"""Views of a database, made, changed and deleted by forms."""
+"""Create, change and delete views of a database by forms."""
 
 import json
 from dataclasses import replace
@@ -40,8 +40,8 @@ _VIEWS = VIEWS.removeprefix("/v1")
 _VIEW = VIEW.removeprefix("/v1")
 _SHOW = replace(paged(WRITE_VIEWS), idempotent=False)
 _CHANGE = paged(replace(WRITE_VIEWS, joins=True))
-_MADE = [kind for kind in ViewKind if kind not in {ViewKind.CHART, ViewKind.FORM}]
-"""Kinds that the form makes; it keeps a chart and a form as they are."""
+_CREATABLE = [kind for kind in ViewKind if kind not in {ViewKind.CHART, ViewKind.FORM}]
+"""Kinds that the form creates; charts and forms can only be edited."""
 _LABELS = {
     "stackFieldKey": ("Board columns", "An option field."),
     "dateFieldKey": ("Date", "Of a calendar or a timeline."),
@@ -53,7 +53,8 @@ _LABELS = {
 @router.get(f"{_VIEWS}/new", access=_SHOW)
 async def get_new_view(request: ApiRequest) -> Response:
     """Describe a new view."""
-    return await _page(request, view_form(await _fields(request), None), None)
+    fields = await _fields(request)
+    return await _page(request, fields, view_form(fields, None), None)
 
 
 @router.post(_VIEWS, access=_CHANGE, errors=[ConflictError])
@@ -69,14 +70,15 @@ async def create_view_by_form(request: ApiRequest, body: Fields) -> Response:
     outcome = None if "row" in texts else await attempt(request, create)
     if isinstance(outcome, ViewShape):
         return see_other(_records(request, outcome))
-    return await _page(request, sent_view_form(fields, Entered(texts, outcome), None), None)
+    form = sent_view_form(fields, Entered(texts, outcome), None)
+    return await _page(request, fields, form, None)
 
 
 @router.get(f"{_VIEW}/edit", access=_SHOW)
 async def get_view_form(request: ApiRequest) -> Response:
     """Look at a view to change it."""
-    view = await _view(request)
-    return await _page(request, view_form(await _fields(request), view), view)
+    view, fields = await _view(request), await _fields(request)
+    return await _page(request, fields, view_form(fields, view), view)
 
 
 @router.post(f"{_VIEW}/edit", access=_CHANGE, errors=[ConflictError])
@@ -94,7 +96,8 @@ async def edit_view(request: ApiRequest, body: Fields) -> Response:
     outcome = None if "row" in texts else await attempt(request, change)
     if isinstance(outcome, ViewShape):
         return see_other(_records(request, outcome))
-    return await _page(request, sent_view_form(fields, Entered(texts, outcome), view), view)
+    form = sent_view_form(fields, Entered(texts, outcome), view)
+    return await _page(request, fields, form, view)
 
 
 @router.post(f"{_VIEW}/delete", access=_CHANGE, errors=[ConflictError])
@@ -130,12 +133,13 @@ def _records(request: ApiRequest, view: ViewShape | None = None) -> str:
     return queried(path, view=None if view is None else view.id)
 
 
-async def _page(request: ApiRequest, form: ViewForm, view: ViewShape | None) -> Response:
+async def _page(
+    request: ApiRequest, fields: FieldSpecs, form: ViewForm, view: ViewShape | None
+) -> Response:
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
-    fields = await _fields(request)
     shell = await shell_of(request)
     place = f"/databases/{database.id}/views"
-    kinds = _MADE if view is None or view.kind in _MADE else [view.kind]
+    kinds = _CREATABLE if view is None or view.kind in _CREATABLE else [view.kind]
     try:
         body = _values(fields, form.entered.texts, {} if view is None else view.manifest)
     except ValidationError:
