@@ -1,6 +1,7 @@
 """Servers on loopback, databases of other people, and a client that may reach them."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -8,6 +9,8 @@ import pytest_asyncio
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from tests.support.foreign_databases import ForeignDatabase, maria_database, over_tcp
+from tests.support.source_steps import MakeSource, source_maker
+from tests.support.spaces import Space
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -30,3 +33,9 @@ async def mysql(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Forei
         if database is None:
             pytest.skip("MariaDB is not installed.")
         yield database
+
+
+@pytest.fixture
+def source(space: Space, outbound: OutboundClient, tmp_path: Path) -> MakeSource:
+    """Makes data sources of a format, keyed by their title, that may become empty."""
+    return source_maker(space, outbound, tmp_path)
