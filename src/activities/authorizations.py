@@ -74,7 +74,7 @@ class TokenEndpoint:
         return await self._tokens(grant, credentials)
 
     async def revoke(self, credentials: Mapping[str, str]) -> None:
-        """End a token, and with it what was made from it. Raises UnansweredError."""
+        """Revoke a token, and with it the tokens made from it. Raises UnansweredError."""
         if self._client.revocation_url is None:
             return
         if self._client.provider.revocation == "github":
@@ -140,7 +140,7 @@ class TokenEndpoint:
 
 
 def _json_object(answer: OutboundResponse) -> Mapping[str, Any]:
-    """The object in an answer; empty when there is none, whatever its type says."""
+    """The object in an answer, regardless of its content type; empty when there is none."""
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -185,8 +185,8 @@ class Tokens:
     ) -> Connected:
         """A connection whose token is in force, and is not the one the provider `rejected`.
 
-        Raises ConnectionUseError for one that is gone or has to be authorized again, OutboundError
-        and UnansweredError when the provider does not answer.
+        Raises ConnectionUseError for one that was deleted or has to be authorized again,
+        OutboundError and UnansweredError when the provider does not answer.
         """
         keys = self._endpoints.keys
         async with self._database.reading() as work:

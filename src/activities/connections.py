@@ -24,7 +24,7 @@ from runtime.outbound.messages import AuthScheme, authentication, parse_url, sam
 
 
 class ConnectionUseError(Exception):
-    """A connection cannot be used for a request; `message` is for who configured it."""
+    """A connection cannot be used for a request; `message` is for the user who configured it."""
 
     retryable = False
 
@@ -36,7 +36,7 @@ class ConnectionUseError(Exception):
 async def find_connected(
     work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id
 ) -> Connected:
-    """A connection with its credentials, for what is called from now on.
+    """A connection with its credentials, for the calls from now on.
 
     Raises ConnectionUseError when it was deleted, or its credentials cannot be read any more.
     """

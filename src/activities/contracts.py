@@ -126,7 +126,7 @@ class QuickNodesCall:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
-    """The progress of a loop of quick nodes, which goes on in the next batch or has ended."""
+    """The progress of a loop of quick nodes, which continues in the next batch or has ended."""
 
     node_id: str
     scope_key: str
@@ -214,7 +214,7 @@ class ParkReply(NodeReply):
 
 @dataclass(frozen=True, slots=True)
 class WakeCall:
-    """Go on with a parked node; not `over`, only if somebody has resolved its wait."""
+    """Continue a parked node. Unless its time is `over`, only if its wait is resolved."""
 
     run_id: str
     node_id: str
@@ -281,7 +281,7 @@ class LoopReply:
 
 @dataclass(frozen=True, slots=True)
 class IterationCall:
-    """Decide whether a loop goes on with iteration `index`."""
+    """Decide whether a loop continues with iteration `index`."""
 
     loop: NodeCall
     index: int

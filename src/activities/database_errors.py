@@ -34,7 +34,9 @@ DATABASE_AWAY = (
 """The database did not take the transaction (gone, busy, deadlock, time-out)."""
 
 _FINAL_CLASSES = frozenset({"21", "22", "23", "42", "44", "54"})
-"""Classes of SQLSTATE: what is sent is wrong, and is the same the next time; 54 is too large."""
+"""Classes of SQLSTATE for an invalid statement or value, which a repetition sends again; 54 is too
+large.
+"""
 _RACES = frozenset({"23503", "23505", "23P01"})
 """A row that another transaction wrote or removed meanwhile; a repetition sees it."""
 
@@ -44,7 +46,7 @@ _REFUSALS = (DBAPIError, psycopg.Error, UnicodeEncodeError)
 UNEXPECTED_ATTEMPTS = 3
 """The times that work is done which ends in an error that its code does not expect."""
 _AROUND = (*DATABASE_AWAY, OSError, TemporalError)
-"""Errors of what is around the process; a time-out of it is one."""
+"""Errors of the surroundings of the process, including time-outs."""
 
 _Cause = psycopg.Error | None
 
@@ -80,10 +82,10 @@ def never_succeeds(error: BaseException, attempt: int = 1) -> bool:
 
 
 def is_final(error: Exception, attempt: int = 1) -> bool:
-    """Recognize an error after which the same work is not done again.
+    """Recognize an error after which the work is not repeated.
 
-    Errors of ours say it themselves, and the database by its codes. What is around the process may
-    be otherwise soon. Any other error is a defect, which a repetition seldom mends.
+    Errors of ours say it themselves, and the database by its codes. The surroundings of the process
+    may recover soon. Any other error is a defect, which a repetition seldom mends.
     """
     if isinstance(error, _REFUSALS):
         return never_succeeds(error, attempt)
@@ -101,7 +103,7 @@ def _cause(error: BaseException) -> _Cause:
 
 
 class RefusedValueError(ValidationError):
-    """The database permanently rejects what was to be written."""
+    """The database permanently rejects the values to write."""
 
     def __init__(self) -> None:
         super().__init__("The database rejected a value.")
@@ -118,7 +120,7 @@ class DefectError(InternalError):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise a PlatformError for what is not done again, where a row keeps why its work failed."""
+    """Raise a PlatformError for work that is not repeated and whose row keeps the reason."""
     try:
         yield
     except pydantic.ValidationError as error:
@@ -129,7 +131,7 @@ def refusals() -> Iterator[None]:
     except Exception as error:
         attempt = activity.info().attempt if activity.in_activity() else 1
         if hasattr(error, "retryable") or not is_final(error, attempt):
-            # What is one of ours is for who catches it.
+            # Our own errors are left to the caller that catches them.
             raise
         refused = isinstance(error, _REFUSALS)
         log.exception("the database refuses a value" if refused else "work failed unexpectedly")
@@ -182,9 +184,9 @@ _Result = TypeVar("_Result")
 
 
 async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Repeat idempotent work until the database is there (ADR 0005).
+    """Repeat idempotent work until the database is available (ADR 0005).
 
-    The timeout of the activity limits it. Raises whatever else the work raises.
+    The timeout of the activity limits it. Raises any other error of the work.
     """
     pause = FIRST_PAUSE
     while True:
@@ -194,7 +196,7 @@ async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
             if not is_away(error):
                 raise
             if is_disk_full(error):
-                log.error("the disk of the database is full")  # noqa: TRY400  # nothing else to tell
+                log.error("the disk of the database is full")  # noqa: TRY400  # the error says all that is known
             else:
                 log.warning("the database is away", reason=type(error).__name__)
         await asyncio.sleep(pause)

@@ -41,7 +41,7 @@ class EndingActivities:
     async def read_end(self, workflow_id: str) -> str:
         """The final status of the row of an execution, whose id begins with `<family>/<row id>`.
 
-        `closed` for a row that is open after all, or is not there.
+        `closed` for a row that is still open or does not exist.
         """
         family, row_id, *_ = workflow_id.split("/")
         kind = self._tables[Family(family)]

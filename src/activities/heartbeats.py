@@ -11,7 +11,7 @@ from temporalio import activity
 from runtime.database import UnitOfWork
 
 HEARTBEAT_SECONDS = 1.0
-"""A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
+"""A cancelled activity learns of it with a heartbeat, so this bounds the time it continues."""
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def heartbeats(
 
     async def beat() -> None:
         while True:
-            # What is over before the first beat costs the server none.
+            # Work that ends before the first beat sends none.
             await asyncio.sleep(HEARTBEAT_SECONDS)
             activity.heartbeat(*([] if counts is None else [counts]))
 
@@ -57,5 +57,5 @@ async def keep_open(work: UnitOfWork, doing: Awaitable[T]) -> T:
         return task.result()
     finally:
         task.cancel()
-        # A transaction that is lost meanwhile is what is wrong, whatever becomes of the task.
+        # A lost transaction is the error to report; the result of the task no longer matters.
         await asyncio.gather(task, return_exceptions=True)

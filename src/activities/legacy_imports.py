@@ -65,7 +65,7 @@ from runtime.processes.fault_injection import FaultPoint, inject_fault, stage_of
 class NextStep:
     """The next step of an execution: its kind, the status of the run, and the ids of entries.
 
-    `execution` is the id of the execution, below which the executions of entries stand.
+    `execution` is the id of the execution, with which the ids of executions of entries begin.
     """
 
     kind: str
@@ -113,7 +113,7 @@ class LegacyImportTransactions:
 
     @activity.defn(name="close_legacy_import")
     async def close(self, trouble: Trouble) -> str:
-        """Close a run whose execution cannot go on; gives CLOSED."""
+        """Close a run whose execution cannot continue; returns CLOSED."""
         async with self._database.transaction() as work:
             await executions.abandon(
                 work, Id(trouble.subject_id), trouble.reason, cancelled=trouble.cancelled
@@ -134,7 +134,7 @@ class BundleActivities:
 
     @activity.defn(name="validate_bundle")
     async def validate(self, run_id: str) -> None:
-        """Check a bundle, take it apart, and record what is in it; a broken one fails the run.
+        """Check a bundle, unpack it, and record its contents; an invalid one fails the run.
 
         Safe to repeat: it writes the same objects again.
         """
@@ -210,7 +210,7 @@ async def each_ahead(
 ) -> AsyncGenerator[Read, None]:
     """Read each item; the one that follows is read while the caller works on one.
 
-    Close it when leaving it early (`contextlib.aclosing`): what is read then is cancelled.
+    Close it when leaving it early (`contextlib.aclosing`), which cancels the read in progress.
     """
     remaining = iter(items)
 
@@ -309,9 +309,9 @@ class WorkspaceActivities:
 
     @activity.defn(name="work_on_import_workspace")
     async def work_on(self, entry_id: str) -> WorkspaceReply:
-        """Do what is next of a workspace. Safe to repeat: its row says where to go on.
+        """Do the next step of a workspace. Safe to repeat: its row says where to continue.
 
-        What cannot be done fails the workspace and not the activity.
+        An error fails the workspace and not the activity.
         """
         counts: dict[str, int] = {}
         async with heartbeats(counts):
@@ -446,7 +446,7 @@ class WorkspaceActivities:
         return WorkspaceReply(ImportStage.VERIFYING, done=True, counts=counts)
 
     async def _take_back(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
-        """Remove what was imported, newest first, a batch in a transaction."""
+        """Remove the imported rows, newest first, a batch in a transaction."""
         entry_id = locked_entry.entry.id
         counts["removed"] = 0
         while True:

@@ -1,4 +1,4 @@
-"""Loops of a worker, and its pollers: one look a second asks for all of them what is due.
+"""Loops of a worker, and its pollers: one statement a second finds the due work of all of them.
 
 Any number of each poller may run side by side.
 """
@@ -140,7 +140,7 @@ class DueLook(Loop):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0, self._timed_look - time.monotonic())):
                 await self._notified.wait()
-        # A timer may end a little early, so the time alone does not say who woke this.
+        # A timer may end a little early, so the time alone does not say why this woke up.
         notified = self._notified.is_set() and time.monotonic() < self._timed_look
         if not notified:
             self._timed_look = time.monotonic() + POLL_SECONDS
@@ -159,8 +159,8 @@ class DueLook(Loop):
 class Dispatcher(Poller):
     """Dispatches until it is stopped.
 
-    Each turn is one transaction over events that nobody else holds; one that dies in between leaves
-    them as they were. Workspaces take turns.
+    Each turn is one transaction over events that no other process holds; one that dies in between
+    leaves them as they were. Workspaces take turns.
     """
 
     due = or_(EVENTS_DUE, CHANGES_DUE, DATES_DUE)
@@ -219,7 +219,7 @@ class WebhookFanOut(Poller):
 
     @override
     async def turn(self) -> bool:
-        """Tell the endpoints that are behind; False when there were none."""
+        """Notify the endpoints that are behind; False when there were none."""
         busy, after = False, FIRST_WITH_ENDPOINTS
         while True:
             async with self._database.statement() as single:
@@ -242,7 +242,7 @@ class DeliveryStarter(Poller):
 
     @override
     async def turn(self) -> bool:
-        """Start what is due where there is room; False when nothing was."""
+        """Start due deliveries where there is room; False when none was due."""
         async with self._database.statement() as single:
             workspaces = await workspaces_to_start(single)
         started = 0

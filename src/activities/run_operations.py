@@ -27,8 +27,8 @@ class RunOperationActivities:
     async def advance(self, workflow_id: str) -> str | float:
         """Do the next part of the operation of an execution.
 
-        Gives the seconds after which the next part may follow, or the final status, or `closed`:
-        somebody has paused or ended it, or another execution goes on with it.
+        Returns the seconds after which the next part may follow, or the final status. `closed`
+        means that the operation was paused or ended, or that another execution continues it.
         """
         async with heartbeats():
             try:
@@ -50,7 +50,7 @@ class RunOperationActivities:
 
     @activity.defn(name="end_run_operation")
     async def end(self, workflow_id: str, cancelled: bool) -> str:
-        """Close the operation of an execution that cannot go on."""
+        """Close the operation of an execution that cannot continue."""
         if cancelled:
             return await self._close(workflow_id, OperationStatus.CANCELLED)
         return await self._close(workflow_id, OperationStatus.FAILED, STUCK)

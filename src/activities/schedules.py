@@ -101,8 +101,9 @@ _OVERLAPS = {
 }
 
 _ONCE = timedelta(days=50 * 365)
-"""The interval of a single moment: Temporal has no other form for one, and this one repeats when
-nobody looks. It is shorter than the time since the epoch, which Temporal's arithmetic needs."""
+"""The interval of a single moment: Temporal has no other form for one, and the first repetition of
+this one is 50 years away. It is shorter than the time since the epoch, which Temporal's arithmetic
+needs."""
 
 
 def schedule_of(schedule: DesiredSchedule, route: Route, now: datetime) -> Schedule:
@@ -202,7 +203,8 @@ class Schedules:
     async def synchronize(self, schedule_id: str) -> None:
         """Make a schedule what the rows say, and show there what it does.
 
-        The rows are read again after every write: whoever writes last has read what is true.
+        The rows are read again after every write, so that the last writer has read their latest
+        state.
         """
         wanted = await self._read(schedule_id)
         while True:
@@ -252,7 +254,7 @@ class Schedules:
                 await set_passed_over(work, kind, wanted.subject_id, counts[0])
 
     async def _create(self, wanted: DesiredSchedule) -> None:
-        """Make a schedule that is not there; one that will never fire again needs none.
+        """Create a missing schedule, unless it will never fire again.
 
         Temporal itself removes such a schedule after some days.
         """
@@ -269,7 +271,8 @@ class Schedules:
     async def _difference(self, found: Schedule, wanted: DesiredSchedule) -> ScheduleUpdate | None:
         """An update, or None for a schedule that is as it should be.
 
-        Temporal drops what is due between its last look and an update: none is made idly.
+        Temporal drops fires that become due between its last check and an update, so a needless
+        update is not made.
         """
         schedule = schedule_of(wanted, self._route, utc_now())
         same = _parts(found, await self._texts(found)) == _parts(
@@ -298,7 +301,9 @@ def _parts(schedule: Schedule, texts: Sequence[Any]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FireCall:
-    """A schedule fires; `due` is when it had to, jitter aside, or when somebody triggered it."""
+    """A schedule fires. `due` is its time without jitter, or the time at which it was triggered by
+    hand.
+    """
 
     schedule_id: str
     due: datetime

@@ -1,4 +1,4 @@
-"""Work that ends its workers goes on in quarantine, and fails when it ends that too (ADR 0035).
+"""Work that ends its workers continues in quarantine, and fails when it ends that too (ADR 0035).
 
 Every activity of every family passes here. Nothing is done for work that is not suspected.
 """
@@ -80,9 +80,9 @@ class Suspects:
         self._turn = asyncio.Lock()
 
     async def begin(self, predecessor: int | None) -> None:
-        """Suspect what is open now, before the workers of the process start.
+        """Suspect the open work, before the workers of the process start.
 
-        Not after a worker that somebody else ended: what it executed was only present.
+        Suspects nothing after a worker that was ended from outside: its work is not the cause.
         """
         families = {family.name: family for family in self._families.values()}.values()
         guilty = ended_by_itself(predecessor)
@@ -137,7 +137,9 @@ class Suspects:
         await self._report()
 
     async def _report(self) -> None:
-        """Take back the counts of what did not end this process; later, if it must be."""
+        """Remove the suspicions of work that did not end this process; retried later after an
+        error.
+        """
         # Others may be added while these are written.
         reported = sorted(self._unreported)
         try:

@@ -22,7 +22,7 @@ class DueCall:
 
 @dataclass(frozen=True, slots=True)
 class DueReply:
-    """The status of an entry, and in how many seconds it is due; None while it stands still."""
+    """The status of an entry, and the seconds until it is due; None while it is stopped."""
 
     status: str
     open: bool

@@ -31,13 +31,13 @@ from runtime.temporal.families import Family
 POSTPONED = "postponed"
 """The type of the error of a node that has not begun; it says the attempts made before.
 
-Its workflow tries anew after a while.
+Its workflow tries again after a while.
 """
 PATIENCE_SECONDS = 2.0
 """Until a transaction makes room in its worker, and between two heartbeats of all others."""
 
 _NODE_PART = 0.1
-"""The part of its time that a node waits at most: the rest is for what it calls."""
+"""The share of its time that a node waits at most: the rest is for its call."""
 _CALLING = frozenset(kind for kind, spec in NODE_KINDS.items() if spec.cost is CostClass.OUTSIDE)
 
 
@@ -84,7 +84,7 @@ OVERFLOWED = "overflowed"
 
 
 class SlotShares:
-    """The slots of one queue in one process, by who holds them.
+    """The slots of one queue in one process, by workspace.
 
     A workspace takes one while it holds fewer than are free. So one that asks slow servers holds
     half of the slots at most, a second one half of the rest, and a slot is free for the next one.
@@ -191,8 +191,8 @@ class CallHeldError(ApplicationError):
 class OutsideTurns:
     """Asks PostgreSQL for the turn of each call.
 
-    A call that has to wait for long ends its activity at once. Its workflow makes it again at the
-    moment it was told (`workflows/calls.py`), and it stands in its line meanwhile.
+    A call that has to wait for long ends its activity at once. Its workflow repeats it at the
+    returned time (`workflows/calls.py`), and its place in line is kept.
     """
 
     def __init__(self, database: Database) -> None:
@@ -217,7 +217,7 @@ class OutsideTurns:
         try:
             await self._wait(caller, call)
         except asyncio.CancelledError:
-            # Nobody comes back for it: those behind it need not wait for its lease.
+            # A cancelled call is not tried again: the calls behind it need not wait for its lease.
             await asyncio.shield(self._end(call))
             raise
         speaking = asyncio.create_task(self._speak_for(call))
@@ -270,7 +270,7 @@ class OutsideTurns:
 
 @asynccontextmanager
 async def _passing_over() -> AsyncIterator[None]:
-    """Go on while the database is away: the call was made, and its place comes back by itself."""
+    """Continue while the database is away: the call was made, and its place expires by itself."""
     try:
         yield
     except DATABASE_AWAY as error:
@@ -281,13 +281,16 @@ def _call(caller: Caller, host: str) -> Call:
     caller.calls += 1
     key = f"{caller.key}/{caller.calls}"
     name = canonical_host(host)
-    # What stays cannot rest for as long as a pause lasts, and who tries a remedy looks at it.
+    # A call that waits in its activity cannot outlast a pause, and a person watches those in
+    # _LOOKED_AT.
     passes = _stays(caller) or _family(caller.execution) in _LOOKED_AT
     return Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id, passes)
 
 
 def _stays(caller: Caller) -> bool:
-    """True for what waits in its activity: where it has called before it would begin anew."""
+    """True for a call that waits in its activity, because a repetition would repeat its earlier
+    calls.
+    """
     return caller.calls > 1 or _family(caller.execution) in _STAYING
 
 

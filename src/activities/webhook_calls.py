@@ -53,7 +53,7 @@ class WebhookCall:
                 body=body,
                 timeout_seconds=SECONDS,
                 max_bytes=MAX_ANSWER_BYTES,
-                # A redirected POST may arrive as a GET: who moved must say so.
+                # A redirected POST may arrive as a GET, so a redirect counts as a failure.
                 follow_redirects=False,
                 cut_body=True,
             )

@@ -57,7 +57,7 @@ async def call_automation(
         raise NodeError("loop", TOO_LONG)
     check_payload(version.trigger_config, header.input)
     run_id = called_run_id(header.run_id, step.id)
-    # Who waits is the run whose node asked for the action, if there is one.
+    # The caller that waits is the run whose node requested the action, if there is one.
     waiting = header.run_id if header.node is None else header.node.run_id
     request = RunRequest(
         RunSource.AUTOMATION,
@@ -111,7 +111,7 @@ async def call_refresh(
 ) -> NodeResult | None:
     """Accept a refresh; None when the step waits for its end.
 
-    A refresh that is under way already is the result as it stands. Raises what accepting raises.
+    A refresh that already runs is the result as it is. Raises what accepting raises.
     """
     config = RefreshDataSourceConfig.model_validate(parameters)
     run_id = called_run_id(header.run_id, step.id)

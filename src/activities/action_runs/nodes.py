@@ -1,7 +1,7 @@
 """The transactions of a node that runs an action: the run is accepted, and its end is the node's.
 
 The node's workflow starts the run as its child and awaits it. The node's retries are the retries of
-that child: each attempt goes on at the step that has not ended.
+that child: each attempt continues at the step that has not ended.
 """
 
 from collections.abc import Callable, Sequence

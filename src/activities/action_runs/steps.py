@@ -127,7 +127,7 @@ class ActionSteps:
             return await awaiting_database(lambda: self._end(attempt, lambda: result))
         except CallHeldError:
             raise
-        except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
+        except Exception as error:  # noqa: BLE001  # any error is the step's failure
             return await self._failed(attempt, error)
 
     async def awaited(self, attempt: Attempt) -> Awaited:

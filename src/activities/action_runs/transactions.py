@@ -50,7 +50,7 @@ class StepCall:
 
 @dataclass(frozen=True, slots=True)
 class AttemptCall:
-    """An attempt, after the first, of a run that a node asked for."""
+    """A later attempt of a run that a node requested."""
 
     run_id: str
     attempt: int
@@ -60,7 +60,7 @@ class AttemptCall:
 class Turn:
     """The next turn of an execution: a step that leaves the machine or waits, or its end.
 
-    A step that waits has `called` a run, whose end it awaits for so many `seconds`.
+    A step that waits has `called` a run, and awaits its end for `seconds`.
     """
 
     ended: str | None = None

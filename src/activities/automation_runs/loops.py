@@ -84,7 +84,7 @@ class LoopNodes:
         return LoopReply(ITERATING, ready)
 
     async def opened(self, call: NodeCall) -> Opened | NodeReply:
-        """The same for whoever runs the iterations in this process."""
+        """Open a loop whose iterations the caller runs in this process."""
         return await self._nodes.guarded(call, self._open)
 
     async def _open(self, invocation: CalledNode) -> Opened | NodeReply:
@@ -122,7 +122,7 @@ class LoopNodes:
         return Opened(loop, None if row is None else row.output)
 
     async def _retried(self, invocation: CalledNode, parameters: JsonObject) -> Id | None:
-        """The run whose items this loop goes on with: one that is retried, with the same items."""
+        """The retried run whose items this loop continues with, if they are the same."""
         header = invocation.run.header
         if "reused" not in header.options or invocation.run.chosen(_ref(invocation)):
             return None
@@ -290,7 +290,10 @@ async def _fail(node: GatedNode) -> NodeReply:
 
 
 async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
-    """Counts, the failed items, and what was collected. Raises NodeError when that is too much."""
+    """Counts, the failed items, and the collected values.
+
+    Raises NodeError when they are too large.
+    """
     key, config = node.invocation.key, loop.config
     failed = await loops.failed_items(node.work, key, _failing(node.invocation))
     total = failed[0].total if failed else 0
@@ -328,7 +331,7 @@ class LoopActivities:
 
     @activity.defn(name="open_loop")
     async def open_loop(self, call: NodeCall) -> LoopReply:
-        """Show a loop as running, keep its items, and say how many there are."""
+        """Show a loop as running, keep its items, and return their number."""
         return await self._loops.open(call)
 
     @activity.defn(name="decide_next_iteration")
@@ -338,7 +341,7 @@ class LoopActivities:
 
     @activity.defn(name="resume_loop")
     async def resume_loop(self, call: NodeCall) -> NodeReply:
-        """Go on after the delay between two iterations."""
+        """Continue after the delay between two iterations."""
         return await self._loops.resume(call)
 
     @activity.defn(name="close_loop")

@@ -42,7 +42,7 @@ MOST_BYTES = 1024 * 1024
 class BatchRefusedError(Exception):
     """A batch was not written: another execution was faster, or a value cannot be stored.
 
-    Its nodes are to be executed anew, each in a transaction of its own, which finds the cause.
+    Its nodes are to be executed again, each in a transaction of its own, which finds the cause.
     """
 
     retryable = True
@@ -63,10 +63,10 @@ class _Rows:
 class NodeBatch:
     """The nodes of one run that have succeeded and are not written.
 
-    Lanes of a loop share one. As a context, it lets go of what was not written when the block ends.
+    Lanes of a loop share one. As a context, it drops the unwritten nodes when the block ends.
 
-    They are written together (ADR 0080). Nothing outside has seen such a node, so that it may be
-    computed again where its batch is lost.
+    They are written together (ADR 0080). No other server has seen such a node, so that it may be
+    computed again if its batch is lost.
     """
 
     def __init__(self, database: Database, run: OpenRun) -> None:
@@ -102,7 +102,7 @@ class NodeBatch:
         return part.answers or is_large or time.monotonic() > part.until
 
     async def write(self) -> None:
-        """Write what was added before. Raises RunClosedError, BatchRefusedError."""
+        """Write the nodes added before. Raises RunClosedError, BatchRefusedError."""
         # Also with nothing to write: what another lane writes comes first.
         async with self._taken_rows() as part:
             if not part.rows:
@@ -237,7 +237,7 @@ class NodeExecution:
         work: Callable[[CalledNode], Awaitable[_Result]],
         batch: NodeBatch | None = None,
     ) -> _Result | NodeReply:
-        """Do a node's work; whatever it raises becomes the node's failure, written after the batch.
+        """Do a node's work. An error becomes the node's failure, which is written after the batch.
 
         The reply for a closed run is CLOSED. Raises only what a repetition may mend.
         """

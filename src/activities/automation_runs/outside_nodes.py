@@ -1,8 +1,8 @@
 """Nodes whose effect leaves the machine: one regular activity each, on the `io` queue.
 
 The effect lies between two transactions. The first passes the gate and shows the node as running,
-the second writes its end. A repetition sends the same Idempotency-Key, so that the other side can
-absorb what was done before a crash.
+the second writes its end. A repetition sends the same Idempotency-Key, so that the other server can
+recognize an effect from before a crash.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 CLOSING_SECONDS = 1.0
 CLOSING_SHARE = 0.2
-"""The rest of its activity's time that an effect leaves, to write its end and keep its reason:
-so many seconds, and no more than this part.
+"""Seconds that an effect leaves of its activity's time, to write its end and reason; at most this
+share of it.
 """
 LOST_CODE, LOST = "interrupted", "The worker that executed this attempt was lost."
 
@@ -113,7 +113,7 @@ class OutsideNodes:
             seconds = held.seconds
             await self._guarded(call, lambda invocation: self._hold(invocation, seconds))
             raise
-        except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
+        except Exception as error:  # noqa: BLE001  # any error is the effect's failure
             node = opening.invocation.node
             raise await self._failed(call, node, failure_of(error), opening.attempt) from None
         inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, call.run_id)
@@ -147,7 +147,7 @@ class OutsideNodes:
             before, now = node.before, node.work.now
             number = max(attempt, before.attempt or 0)
             if before.waits:
-                # It was held before it called anybody: this is the same attempt.
+                # It was held before it called a server: this is the same attempt.
                 tried.add(before.attempt_started_at or now)
             if before.attempt is not None and before.attempt_started_at not in tried:
                 await _record_lost(node, before.attempt)
@@ -222,7 +222,7 @@ def _attempts(node: ExecutableNode) -> int:
 
 
 async def _record_lost(node: GatedNode, attempt: int) -> None:
-    """Record an attempt whose end nobody has written; one that ended in order is recorded."""
+    """Record an attempt whose end is not written; one that ended in order is recorded."""
     await node_writes.record_attempt(
         node.work, node.invocation.key, attempt=attempt, code=LOST_CODE, message=LOST
     )

@@ -87,13 +87,13 @@ class _Round:
     open: set[int] = field(default_factory=set)
     failed: bool = False
     end: NodeEnd | None = None
-    """A stop node's, or the loop's own when it could not be decided how it goes on."""
+    """A stop node's failure, or the loop's own when its next step could not be decided."""
     finished: bool = False
     """A repeat whose condition no longer holds."""
 
     @property
     def halted(self) -> bool:
-        """True when nothing of the loop goes on in this turn."""
+        """True when no iteration of the loop continues in this turn."""
         around = self.around is not None and self.around.halted
         return self.turn.over or self.failed or self.end is not None or around
 
@@ -116,8 +116,9 @@ class QuickLoops:
     """Runs loops of quick nodes in this process.
 
     When a turn is over, the loop's row keeps which iterations are done, and another turn, here or
-    in another process, goes on from there. A crash loses that note of the last turn alone: what its
-    iterations did is found in their rows, and what they only computed is computed again.
+    in another process, continues from there. A crash loses only that note of the last turn: effects
+    of its iterations are found in their rows, and values that were only computed are computed
+    again.
     """
 
     def __init__(self, nodes: NodeExecution, execute: Execute) -> None:
@@ -159,7 +160,7 @@ class QuickLoops:
         return await self._over(state)
 
     async def _over(self, state: _Round) -> NodeEnd | LoopProgress:
-        """The loop's answer when its lanes have come to rest."""
+        """The loop's answer once its lanes have stopped."""
         if state.end is not None:
             return state.end
         unfinished = state.open or state.paused or not self._is_exhausted(state)
@@ -223,7 +224,7 @@ class QuickLoops:
         return {name: reply for name, reply in replies.items() if reply is not None}
 
     async def _iterate(self, state: _Round, index: int, known: Mapping[str, NodeReply]) -> bool:
-        """Run an iteration; False when it goes on in another turn."""
+        """Run an iteration; False when it continues in another turn."""
         body = state.run.body(state.ref.node_id, stops_on_error=state.loop.stops_on_error)
         planner = Planner(body.plan, state.ref.iteration(index), body.topology)
         commands = planner.begin()
@@ -260,9 +261,9 @@ def _end(ref: NodeRef, reply: NodeReply) -> NodeEnd:
 
 
 BATCH_SECONDS = 2.0
-"""A batch that takes longer goes on in another local activity."""
+"""Seconds of a batch; the nodes after it continue in another local activity."""
 HURRY_SECONDS = 0.05
-"""The time a batch goes on when another kind of node is ready, which can start only after it."""
+"""Seconds a batch continues when another kind of node is ready, which can start only after it."""
 
 
 class QuickNodes:
@@ -283,7 +284,7 @@ class QuickNodes:
         """Execute the ready nodes; with a plan state, also the quick nodes that become ready.
 
         It hurries where another kind of node is ready, so that one need not wait. The caller writes
-        what is left in the batch. Raises RunClosedError, BatchRefusedError.
+        the nodes left in the batch. Raises RunClosedError, BatchRefusedError.
         """
         ends: list[NodeEnd] = []
         waiting = deque(ready)
@@ -366,7 +367,7 @@ class QuickNodes:
             await add_attributes(node.work, invocation.key.run_id, texts)
             return await node.complete(result, parameters)
 
-        # Two nodes that share the run's row could not both go on to change it.
+        # Two nodes that hold the run's row by a shared lock would deadlock when both change it.
         reply = await self._nodes.behind_gate(invocation, body, exclusive=True)
         if reply.state is NodeState.SUCCEEDED:
             invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)

@@ -1,6 +1,6 @@
 """Open runs as this process keeps them in memory: header, graph, loops and outputs.
 
-Only what is committed and final is kept, but for the outputs that a batch is about to write. So an
+Only committed and final values are kept, except for outputs that a batch is about to write. So an
 entry is never stale; a process that has none reads it from PostgreSQL.
 """
 
@@ -43,7 +43,7 @@ from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork, Work
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""As JSON; what is beyond is read again when needed."""
+"""Bytes as JSON; older entries are read again when needed."""
 ENTRY_BYTES = 500
 """The bytes an entry takes beside its JSON."""
 
@@ -305,7 +305,7 @@ class OpenRun:
     async def outputs(
         self, database: Database, node_ids: Collection[str] | None, scope_key: str = ""
     ) -> dict[str, Any]:
-        """Outputs of the nodes asked for (None: of all) that this scope sees.
+        """Outputs of the requested nodes (None: of all) that this scope sees.
 
         Those pinned by the caller count everywhere.
 

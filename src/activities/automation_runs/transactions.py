@@ -141,7 +141,7 @@ class AutomationRunActivities:
     async def _advance(
         self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
     ) -> QuickNodesReply:
-        """Raises BatchRefusedError: the plan state has gone further than what is written."""
+        """Raises BatchRefusedError: the plan state is ahead of the written rows."""
         with NodeBatch(self._database, run) as batch:
             taking = batch if run.writes_batches and plan_state is not None else None
             try:

@@ -130,9 +130,9 @@ class WaitActivities:
     async def wake(self, call: WakeCall) -> NodeReply:
         """Complete a node whose awaited event has come, and show the run as running.
 
-        The row decides: a node whose wait nobody has resolved, and whose time is not over, goes on
-        waiting. One without a row was put back by a restore: this execution knows more than the
-        rows do, and ends, so that another one begins from them.
+        The row decides: a node whose wait is not resolved, and whose time is not over, continues to
+        wait. One without a row was put back by a restore: this execution knows more than the rows
+        do, and ends, so that another one begins from them.
         """
 
         async def body(node: GatedNode) -> NodeReply:

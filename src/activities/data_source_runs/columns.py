@@ -30,7 +30,7 @@ from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 MAX_HEADERS = 1_000
 """Names of columns that are remembered: rows may bring new ones without end."""
 _TEXTS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.SELECT})
-"""Kinds that columns of text suggest, depending on how many rows there are."""
+"""Kinds that columns of text suggest, depending on the number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class ReadColumns:
 
     `mapping` says which fields its rows fill, `places` the header of the column of each; a field
     without one is empty in every row. The fields of `unfilled` were filled before, and keep their
-    values. `suggests` says that no mapping was given. `head` is the part of the progress that tells
-    of the table: what has changed, for people, and what was read, for the next run.
+    values. `suggests` says that no mapping was given. `head` is the part of the progress about the
+    table: its changes, for people, and its columns, for the next run.
     """
 
     mapping: Sequence[FieldMapping]
@@ -52,7 +52,7 @@ class ReadColumns:
 
 
 def config_digest(run: SourceRunRow) -> str:
-    """Tells the config of a run from others."""
+    """A digest that identifies the config of a run."""
     return sha256(to_json(run.plan["config"])).hexdigest()
 
 
@@ -126,7 +126,7 @@ def read_columns(
 ) -> ReadColumns:
     """The way to read the columns of a described table; a `sparse` one leaves empty cells out.
 
-    Raises SourceProblem for a column that is not there.
+    Raises SourceProblem for a missing column.
     """
     headers = described["headers"]
     if run.plan["fields"]:
@@ -160,7 +160,7 @@ def read_columns(
 def _head(
     run: SourceRunRow, columns: ReadColumns, described: JsonObject, history: KnownColumns
 ) -> JsonObject:
-    """The part of the progress that tells of the table."""
+    """The part of the progress about the table."""
     remembered = _remembered(run, columns, described, history) if columns.has_rows else None
     return {
         "sheetName": described["sheetName"],
@@ -204,9 +204,9 @@ def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns)
 def _suggested(
     described: Sequence[JsonObject], history: KnownColumns, headers: Sequence[str], *, stays: bool
 ) -> list[FieldMapping]:
-    """The mapping of the columns that are there: known ones first, others to fields left to them.
+    """The mapping of the present columns: known ones first, others to the remaining fields.
 
-    A new column takes the field of a known one that is gone, unless that `stays` with its field.
+    A new column takes the field of a known one that is missing, unless that `stays` with its field.
     """
     known_paths = {column.source_path for column in history.columns}
     used_keys = {
@@ -243,7 +243,7 @@ def places_of(
 ) -> dict[str, str]:
     """The header of the column that fills each field: named by itself, or by its letter.
 
-    Raises SourceProblem for a column that is not there, and is not left out as empty.
+    Raises SourceProblem for a missing column, unless it is left out as empty.
     """
     places: dict[str, str] = {}
     for entry in mapping if headers else ():

@@ -28,7 +28,7 @@ def page_key(run: SourceRunRow, page: int) -> str:
 
 
 def wanted_by(run: SourceRunRow) -> Wanted:
-    """The source of a run, as it is fetched for who asked for it."""
+    """The source of a run, as it is fetched in the name of the user who requested it."""
     mapping, keys = run.plan["fields"], run.plan["keyFields"]
     return Wanted(
         run.workspace_id,
@@ -89,9 +89,9 @@ def are_blank(files: Sequence[Path]) -> bool:
 async def options_as_before(
     database: Database, run: SourceRunRow, source: Wanted, files: Sequence[Path]
 ) -> tuple[ReadOptions, KnownColumns]:
-    """The options that read a source as it was read before, and what is known of its columns.
+    """The options that read a source as it was read before, and its known columns.
 
-    A blank file of such a source has no rows, whatever its format.
+    A blank file of such a source has no rows in any format.
     """
     async with database.transaction() as work:
         history = await known_columns(work, run)
@@ -106,7 +106,7 @@ async def options_as_before(
 async def input_files(
     database: Database, store: ObjectStore, run: SourceRunRow, directory: Path
 ) -> Sequence[Path]:
-    """The files of a run in a directory. Raises SourceProblem when one is gone."""
+    """The files of a run in a directory. Raises SourceProblem when one was deleted."""
     config = run.plan["config"]
     if "content" in config:
         path = directory / "content"

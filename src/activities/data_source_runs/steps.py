@@ -70,7 +70,7 @@ class StepReply:
 async def reporting(
     count: Callable[[], int], report: Callable[[int], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """While the block runs, report once a second what is counted, if it has changed.
+    """While the block runs, report its counts once a second if they have changed.
 
     Raises at its end what `report` raised.
     """
@@ -182,7 +182,7 @@ class DataSourceRunActivities:
 
     @activity.defn(name="fetch_source")
     async def fetch(self, run_id: str) -> StepReply:
-        """Fetch what the source holds, page by page; a repeated call goes on after the last one."""
+        """Fetch the source page by page; a repeated call continues after the last page."""
         counts: dict[str, int] = {}
         async with self._attempt(run_id, counts) as run:
             if run is None:
@@ -221,7 +221,7 @@ class DataSourceRunActivities:
         async with scratch() as directory:
 
             def received() -> int:
-                # What is there of a page under way, unpacked; once it is whole it counts as sent.
+                # The unpacked bytes of the page so far; a complete page counts as sent.
                 return counts["bytes"] + bytes_in(directory)
 
             counts.update(pages=start.pages, bytes=start.bytes)
@@ -242,10 +242,11 @@ class DataSourceRunActivities:
 
     @activity.defn(name="stage_rows")
     async def stage(self, run_id: str) -> StepReply:
-        """Read what was fetched and stage its rows; repeated, it goes on after the last batch.
+        """Read the fetched files and stage their rows; a repeated call continues after the last
+        batch.
 
-        Rows of a database that the run creates are not staged: they are there, and the run has
-        ended, or nothing of it is.
+        Rows of a database that the run creates are not staged: one transaction writes all of them
+        and ends the run.
         """
         counts = {"rows": 0}
         # A run that was closed meanwhile leaves the block without an error.
@@ -291,7 +292,7 @@ class DataSourceRunActivities:
             fields = await known_fields(work, run) or {}
             before = await execution.last_conventions(work, run)
         asked = looked_for(run, known, fields, before)
-        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
+        # The kinds of columns need all rows; they are not requested where a mapping names them.
         profiled = PROFILED if run.plan["fields"] else None
         described = await table.describe(0, profiled, **asked)
         return described_columns(run, described, options, known)
@@ -328,7 +329,7 @@ class DataSourceRunActivities:
         await self._progress(run, staged=True, options=new_options, **head)
 
     async def _ready_to_stage(self, run: SourceRunRow) -> JsonObject:
-        """The progress to go on from: from the beginning when PostgreSQL lost what was staged."""
+        """The progress to continue from: the beginning when PostgreSQL lost the staged rows."""
         async with self._database.transaction() as work:
             held = await staging.hold_run(work, run.id)
             if held is None:
@@ -343,9 +344,9 @@ class DataSourceRunActivities:
 
     @activity.defn(name="apply_rows")
     async def apply(self, run_id: str) -> StepReply:
-        """Compare and write what was staged, and end the run, in one transaction.
+        """Compare and write the staged rows, and end the run, in one transaction.
 
-        Gives STAGE_AGAIN when PostgreSQL has lost what was staged.
+        Returns STAGE_AGAIN when PostgreSQL has lost the staged rows.
         """
         counts: dict[str, int] = {}
         async with self._attempt(run_id, counts) as run:

@@ -1,4 +1,4 @@
-"""One attempt of a delivery: what is sent is read, sent, and its answer written (ADR 0055)."""
+"""One attempt of a delivery: read the message, send it, write the answer (ADR 0055)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class AttemptReply:
-    """The status of a delivery. `seconds` is only in the histories of before deliveries stood in
-    lines, whose executions waited for the next attempt themselves."""
+    """The status of a delivery. `seconds` is only in histories from before deliveries had lines:
+    their executions waited for the next attempt themselves."""
 
     status: str
     seconds: float | None = None
@@ -77,7 +77,7 @@ class DeliveryActivities:
                 return AttemptReply(delivery.status)
             status = await end_attempt(work, delivery, answer)
             await channel.settle(work, delivery, answer)
-            # The line last: whoever ends another attempt in it waits for this transaction.
+            # The line is locked last: another attempt that ends in it waits for this transaction.
             await record_answer(work, delivery, answer)
         return AttemptReply(status.value)
 
@@ -92,7 +92,7 @@ class DeliveryActivities:
 def _execution() -> int:
     """The number at the end of the id of the execution: `delivery/<row id>/<number>`.
 
-    0 for one of before deliveries stood in lines: it attempts nothing any more.
+    0 for one from before deliveries had lines: it attempts nothing any more.
     """
     _, _, rest = (activity.info().workflow_id or "").partition("/")
     return int(rest.partition("/")[2] or 0)

@@ -37,7 +37,8 @@ class Channel(ABC, Generic[Parcel]):
     async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Parcel | Answer:
         """The parcel to send, read inside the transaction that begins an attempt.
 
-        An `Answer` instead ends the attempt without sending: the target is gone, say.
+        An `Answer` instead ends the attempt without sending, for example because the target was
+        deleted.
         """
 
     @abstractmethod

@@ -33,7 +33,7 @@ LIFETIME_SECONDS = 24 * 3_600
 """The time a provider keeps a push for a device that is off."""
 
 DEAD_TOKEN = "dead_token"  # noqa: S105  # a code
-"""The code of an answer that says the token reaches nobody any more."""
+"""The code of an answer for a token that reaches no device any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def delivered(status: int) -> Answer:
 
 
 def dead(status: int | None, reason: str) -> Answer:
-    """The token reaches nobody any more."""
+    """The token reaches no device any more."""
     return Answer(end=DeliveryStatus.UNDELIVERABLE, status=status, code=DEAD_TOKEN, message=reason)
 
 
@@ -340,7 +340,7 @@ class Subscription:
 
     @classmethod
     def parse(cls, text: str) -> "Subscription | None":
-        """From `JSON.stringify(subscription)`; None for what is no subscription."""
+        """From `JSON.stringify(subscription)`; None for anything else."""
         try:
             given: Any = json.loads(text)
             keys = given["keys"]
@@ -356,10 +356,10 @@ class Subscription:
 
 
 class WebPush(Pusher):
-    """Pushes to browsers, by whatever push service each has chosen.
+    """Pushes to browsers, by the push service that each has chosen.
 
-    A subscription takes only what is signed by the key it was made with (RFC 8292, 4.2); older keys
-    serve browsers that have not subscribed anew.
+    A subscription accepts only pushes signed by the key it was made with (RFC 8292, 4.2); older
+    keys serve browsers that have not subscribed again.
     """
 
     def __init__(self, outbound: OutboundClient, *keys: "VapidKey") -> None:

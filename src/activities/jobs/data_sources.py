@@ -48,7 +48,7 @@ class _Request(NamedTuple):
 
 
 class SourcePreviews(Chunks):
-    """Fetches the first rows, reads them, and keeps only what is shown."""
+    """Fetches and reads the first rows, and keeps only the shown ones."""
 
     def __init__(self, store: ObjectStore, fetchers: Fetchers) -> None:
         self._store = store
@@ -102,7 +102,7 @@ class SourcePreviews(Chunks):
             path = directory / "sample"
             fetched = await self._fetchers.sample(wanted, access, path, SAMPLED)
             described = await self._described(path, wanted, fetched, request)
-            # A further page, or a database that was asked for its first rows alone.
+            # A further page, or a database query that was limited to its first rows.
             is_first = access.address is not None and fetched.rows >= SAMPLED
             is_part = fetched.next is not None or is_first
             return {**described, "sampled": described["sampled"] or is_part}
@@ -139,7 +139,10 @@ class SourcePreviews(Chunks):
 
 
 async def _asked(work: UnitOfWork, job: JobRow) -> _Request:
-    """The request of a preview to its source. Raises NotFoundError for a target that is gone."""
+    """The request of a preview to its source.
+
+    Raises NotFoundError for a target that was deleted.
+    """
     target, schema_fields = job.input.get("targetDatabaseId"), None
     if target is not None:
         schema_fields = (await load_schema(work, job.workspace_id, Id(target))).fields
@@ -147,7 +150,7 @@ async def _asked(work: UnitOfWork, job: JobRow) -> _Request:
 
 
 class SourceReversals(Chunks):
-    """One chunk: nobody sees half of what is taken back."""
+    """Reverts a run in one chunk, so that no reader sees half of it."""
 
     @override
     async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:

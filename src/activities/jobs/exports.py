@@ -160,7 +160,7 @@ PARTS_OF_CHUNK = 4
 class _Progress:
     """The progress of an export, stored in its job.
 
-    `files` has the numbers of the parts of each path, `rows` how many rows stand in them.
+    `files` has the part numbers of each path, `rows` the number of rows in its parts.
     """
 
     kind: int = 0
@@ -214,7 +214,7 @@ class WorkspaceExports(Chunks):
         return True
 
     async def _gather(self, work: UnitOfWork, job: JobRow, at: _Progress) -> None:
-        """Write the next part, and go on to what follows it."""
+        """Write the next part, and move the progress to the one after it."""
         kind = KINDS[at.kind]
         database_id = None
         if "{database_id}" in kind.file:

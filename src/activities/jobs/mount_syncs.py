@@ -36,8 +36,8 @@ FOLDER_PAGES = 1_000
 class MountSyncs(Chunks):
     """Describes the resource, then lists what is below it, folder by folder.
 
-    The entries of a chunk and the place where the next one goes on are one transaction. So a
-    repeated chunk finds what the one before it wrote, and nothing is there twice.
+    The entries of a chunk and the place where the next one continues are one transaction. So a
+    repeated chunk finds the entries of the one before it, and none exists twice.
     """
 
     def __init__(self, providers: Providers) -> None:
@@ -59,7 +59,7 @@ class MountSyncs(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
-        """Note why a mount is not whole; what was mounted stays."""
+        """Store the reason why a mount is incomplete; its entries stay."""
         await syncs.note_failure(work, _mount_id(job), job.id, job.error or INTERRUPTED)
         return True
 
@@ -155,7 +155,7 @@ class MountSyncs(Chunks):
     async def _folders(
         self, work: UnitOfWork, root: MountRow, progress: JsonObject
     ) -> Sequence[MountRow]:
-        """The folders to list next; the one whose pages go on is the first of them."""
+        """The folders to list next; the one with further pages is the first of them."""
         if progress["folder"] == str(root.id):
             return [root]
         pending = await syncs.pending_folders(work, root, CHUNK_PAGES)

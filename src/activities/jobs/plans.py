@@ -32,7 +32,7 @@ from runtime.errors import ValidationError
 from runtime.outbound_policy import OutboundPolicy, saving_by
 
 MOST_TOLD = 30
-"""Databases that a model is told of."""
+"""Databases that a prompt lists at most."""
 
 
 class WorkspaceDrafts(Chunks):
@@ -110,7 +110,7 @@ def read_answer(answer: object) -> Sequence[Operation]:
 
 
 class StarterSeeds(Chunks):
-    """Builds everything in one transaction: nobody sees half of a starter."""
+    """Builds everything in one transaction, so that no reader sees half of a starter."""
 
     def __init__(self, keys: KeyRing) -> None:
         self._keys = keys

@@ -1,4 +1,4 @@
-"""Jobs that ask a provider: what somebody waits for, forms, codes and tokens."""
+"""Jobs that ask a provider: requests that a caller waits for, forms, codes and tokens."""
 
 from collections.abc import Awaitable
 from datetime import timedelta

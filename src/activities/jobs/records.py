@@ -47,7 +47,7 @@ class FieldConversion(Chunks):
 
 
 class FieldRemoval(Chunks):
-    """Values nobody sees any more; when the last is gone, another field may have the key."""
+    """Removes values of a deleted field; after the last one, another field may have the key."""
 
     @override
     async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:

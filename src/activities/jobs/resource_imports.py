@@ -130,7 +130,7 @@ async def _pages(
 
 
 AT_ONCE = 8
-"""Resources of one import that are asked for side by side."""
+"""Resources of one import that are requested concurrently."""
 BEGIN_SECONDS = 120.0
 """The time in which a chunk begins downloads: the last ones end within its five minutes."""
 DOWNLOAD_SECONDS = 120.0
@@ -157,7 +157,7 @@ async def fetch_contents(
     gate, ends = asyncio.Semaphore(AT_ONCE), time.monotonic() + BEGIN_SECONDS
 
     async def one(row: ImportedRow) -> Fetched | ProviderProblem | None:
-        """A problem is a value, so that it does not cancel what is asked for beside it."""
+        """A problem is a value, so that it does not cancel the other requests."""
         async with gate:
             if time.monotonic() > ends:
                 return None
@@ -243,10 +243,10 @@ RUN_SECONDS = 8.0
 
 
 class ResourceImports(Chunks):
-    """Imports what is pending, folders before what is in them, until nothing is.
+    """Imports pending resources, folders before their contents, until none is pending.
 
     A chunk that is repeated finds what the one before it wrote: each resource has one row, and a
-    row that is done is not pending. So nothing is there twice.
+    row that is done is not pending. So no resource is imported twice.
     """
 
     def __init__(self, providers: Providers, store: ObjectStore) -> None:
@@ -333,7 +333,7 @@ class _Import:
         """The items that the transaction has found below which rows have theirs."""
 
     async def begin_folder(self, row: ImportedRow) -> JsonObject:
-        """Make the folder; what is in it is listed next, unless people deleted it."""
+        """Create the folder; its contents are listed next, unless a user deleted it."""
         outcome = await native.make_folder(self._work, self._actor, row, await self._parent_of(row))
         self._progress.count(outcome)
         if outcome is not Outcome.KEPT:
@@ -343,7 +343,7 @@ class _Import:
     async def contents(
         self, batch: list[ImportedRow], store: ObjectStore, directory: Path
     ) -> JsonObject:
-        """Import what is no folder; what is asked for is asked for side by side."""
+        """Import resources that are not folders, with concurrent requests."""
         pending: list[ImportedRow] = []
         for row in batch:
             if row.kind not in self._job.input["kinds"]:
@@ -354,7 +354,7 @@ class _Import:
             else:
                 pending.append(row)
         if len(pending) < len(batch):
-            # The rest is asked for by a chunk that has written nothing.
+            # A later chunk, which has written nothing before, requests the contents.
             return self._progress.facts
         tables = [row for row in pending if row.kind == ImportedKind.DATABASE]
         documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
@@ -433,7 +433,7 @@ class _Import:
         await rows.record_sheets(self._work, row, named[:room])
 
     async def _await_runs(self, tables: list[ImportedRow]) -> None:
-        """Look for the ends of runs that an earlier chunk accepted, for a while."""
+        """Wait for a while for the ends of runs that an earlier chunk accepted."""
         waiting = [row for row in tables if row.run_id is not None]
         ends = time.monotonic() + RUN_SECONDS
         while waiting and time.monotonic() < ends:
@@ -464,7 +464,7 @@ class _Import:
     async def _drop(
         self, row: ImportedRow, reason: str, error: PlatformError | None = None
     ) -> None:
-        """Leave a resource out; the one that was asked for refuses the whole import."""
+        """Leave a resource out; a problem of the requested one refuses the whole import."""
         if row.id == row.root_id:
             raise error or UnsupportedError(reason)
         await rows.settle(self._work, row)

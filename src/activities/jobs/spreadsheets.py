@@ -33,7 +33,7 @@ def _rows(labels: Sequence[str], source: Path) -> Iterator[Sequence[Cell]]:
 
 
 def _write_csv(rows: Iterable[Sequence[Cell]], target: Path) -> None:
-    """RFC 4180. The byte order mark is what tells Excel that it is UTF-8."""
+    """RFC 4180. Excel recognizes UTF-8 by the byte order mark."""
     with target.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, lineterminator="\r\n")
         writer.writerows([csv_cell(cell) for cell in row] for row in rows)
@@ -57,5 +57,5 @@ def _sheet_cell(cell: Cell, text: Any) -> object:
     if not isinstance(cell, str) and is_number_of_a_sheet(cell):
         return cell
     text.value = sheet_text(str(cell))
-    text.data_type = "s"  # whatever it begins with, it is no formula
+    text.data_type = "s"  # text that begins like a formula is still text
     return text

@@ -36,8 +36,8 @@ class Chunks(ABC):
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         """Do the chunk that `job.progress` points at.
 
-        Gives the progress from which the next chunk goes on, or None when this was the last one
-        and `result` may be asked. Raises `PlatformError` for what no repetition can mend.
+        Returns the progress from which the next chunk continues, or None when this was the last one
+        and `result` may be called. Raises `PlatformError` for an error that no repetition can mend.
         """
 
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
@@ -46,13 +46,13 @@ class Chunks(ABC):
         return {}
 
     async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
-        """Take back a part of what a failed job did; True when nothing is left to take back."""
+        """Revert a part of a failed job; True when nothing is left to revert."""
         del work, job
         return True
 
 
 class JobMovedError(Exception):
-    """The job was closed or advanced by another call meanwhile: look at it anew."""
+    """The job was closed or advanced by another call: read it again."""
 
     retryable = True
 
@@ -126,7 +126,7 @@ class JobActivities:
 
     @activity.defn(name="undo_job")
     async def undo_job(self, job_id: str, status: str) -> str:
-        """Take back one part of an open job; the last call closes it. Safe to repeat."""
+        """Revert one part of an open job; the last call closes it. Safe to repeat."""
         async with heartbeats(), self._database.transaction() as work:
             job = await hold_job(work, Id(job_id))
             if job is None:

@@ -54,7 +54,7 @@ def draft_prompt(description: str, locale: str | None) -> str:
 
 
 def change_prompt(instruction: str, databases: Sequence[DatabaseDetail]) -> str:
-    """The question for changes: what is asked for, and the databases there are."""
+    """The prompt for changes: the request, and the existing databases."""
     known = json.dumps([_database_summary(one) for one in databases], ensure_ascii=False)
     return f"Databases of the workspace:\n{known}\n\nWhat is asked for:\n{instruction}"
 
@@ -84,7 +84,7 @@ class LanguageModel:
         """The object that a model answers; None when it gives none in its time."""
         try:
             async with asyncio.timeout(endpoint.timeout_seconds):
-                # To import the client takes seconds, in which others go on.
+                # The import of the client takes seconds, so it runs in a thread.
                 converse = await asyncio.to_thread(_conversation)
                 return found_object(await converse(self._outbound, endpoint, instructions, prompt))
         except Exception as error:  # noqa: BLE001  # a foreign answer may break its client anywhere
@@ -102,7 +102,7 @@ def _conversation() -> _Converse:
 
 
 def found_object(text: str) -> JsonObject | None:
-    """The first whole JSON object in a text, whatever stands around it."""
+    """The first whole JSON object in a text, with any text around it."""
     decoder = json.JSONDecoder()
     place = text.find("{")
     for _ in range(MOST_OBJECTS):

@@ -26,8 +26,8 @@ _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"}
 class OutboundTransport(httpx2.AsyncBaseTransport):
     """Sends every request of an httpx2 client through the outbound client.
 
-    So what is private is not reached, and the whole answer is bounded in size and time. A streamed
-    answer is read to its end before it is given.
+    So private addresses are not reached, and the whole answer is bounded in size and time. A
+    streamed answer is read to its end before it is returned.
     """
 
     def __init__(self, outbound: OutboundClient, seconds: float, *, anonymous: bool) -> None:

@@ -36,7 +36,7 @@ class Execution:
     restarts: int = 0
     failure: str | None = None
     busy: bool = False
-    """True while an activity or a child of it is under way."""
+    """True while an activity or a child of it runs."""
 
     @property
     def sleeps(self) -> bool:
@@ -92,7 +92,7 @@ class Verdict(StrEnum):
 
     LEAVE = "leave"
     RESTART = "restart"
-    """It has no execution that could end it, and its row says where to go on."""
+    """It has no execution that could end it, and its row says where to continue."""
     CLOSE = "close"
     """Its execution ended without closing it."""
 
@@ -115,7 +115,7 @@ class AbnormalEnd:
 
 @dataclass(frozen=True, slots=True)
 class SweepContext:
-    """The tools of the repairs of a sweep; what is younger than `grace` is still on its way."""
+    """The tools of the repairs of a sweep; a start younger than `grace` may still arrive."""
 
     database: Database
     client: Client
@@ -157,7 +157,7 @@ class WorkFamily(Generic[RowT]):
     """True for work that is long, and whose code may change while it is open.
 
     Where an operator promotes builds of the workers, its executions stay with the build that began
-    them. All others go on with the build that is current (ADR 0101).
+    them. All others continue with the current build (ADR 0101).
     """
     queue: ClassVar[Queue] = Queue.AUTOMATION
     """The queue of the tasks of its workflows."""
@@ -173,7 +173,7 @@ class WorkFamily(Generic[RowT]):
         raise NotImplementedError
 
     def rows(self) -> Select[Any]:
-        """The rows to look at, with the columns that the other methods need."""
+        """The rows to check, with the columns that the other methods need."""
         return select(self.kind.table)
 
     def workflow_id(self, row: RowT) -> str:
@@ -189,8 +189,8 @@ class WorkFamily(Generic[RowT]):
     def judge(self, row: RowT, latest: Execution | None) -> Verdict:
         """The verdict on an open row, given its execution; None when Temporal knows of none.
 
-        All that is needed to go on stands in the rows. So an execution that is gone begins anew,
-        and so does one that came to an end of which its row, put back by a restore, knows nothing.
+        The rows have all that is needed to continue. So a missing execution begins again, and so
+        does one that ended while its row, put back by a restore, is still open.
         """
         del row
         if latest is None:

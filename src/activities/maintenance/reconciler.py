@@ -3,9 +3,9 @@
 It knows families of work as `families.WorkFamily`. Temporal is asked about each open row by
 `describe`, which is strongly consistent; the row under its lock decides.
 
-It also repeats lost signals. A signal is lost with whoever should have delivered it, or with a
-Temporal that was put back to an earlier state: its executions then wait at nodes whose rows have
-ended long since.
+It also repeats lost signals. A signal is lost with the process that delivers it, or with a Temporal
+that was restored to an earlier state: its executions then wait at nodes whose rows have ended long
+since.
 
 See architecture.md#reconciliation.
 """
@@ -49,8 +49,8 @@ log = structlog.get_logger()
 async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]) -> dict[str, int]:
     """Terminate open executions whose row does not exist, cancel those whose row is closed.
 
-    A row that closed within the grace is left: its execution may be about to end by itself. Gives
-    how many were terminated, by the name of the family.
+    A row that closed within the grace is left: its execution may be about to end by itself. Returns
+    the number of terminated executions by the name of the family.
     """
     by_workflow = {name.value: family for family in families for name in family.workflows}
     terminated = dict.fromkeys((family.name for family in families), 0)
@@ -116,7 +116,7 @@ _ENDS = {
 }
 _DIED = AbnormalEnd(EndKind.FAILED, "The execution failed.")
 _GONE = AbnormalEnd(EndKind.FAILED, "The execution no longer exists in Temporal.")
-"""For families that cannot go on from their rows."""
+"""For families that cannot continue from their rows."""
 
 _REPAIRS = ("restarted", "closed", "poisoned")
 
@@ -146,7 +146,7 @@ class Reconciler:
         Safe to repeat: every repair is a conditional update or idempotent by id.
         """
         counts: dict[str, int] = {}
-        # Mostly none has such rows, which one statement tells.
+        # Mostly no family has such rows, which one statement finds out.
         async with self._context.database.reading() as work:
             (have_rows,) = await work.rows(self._look)
         for family, has_rows in zip(self._families, have_rows, strict=True):
@@ -188,7 +188,7 @@ class Reconciler:
             return await work.rows(statement, of=family.row)
 
     async def repair(self, family: WorkFamily[RowT], row: RowT) -> str | None:
-        """Make a row and its execution agree; what was done, None for nothing."""
+        """Make a row and its execution agree; returns the repair, or None."""
         reason = family.abandoned(row)
         if reason is not None:
             return await self._close(family, row, AbnormalEnd(EndKind.CANCELLED, reason))
@@ -209,7 +209,7 @@ class Reconciler:
 
 
 def _open(family: WorkFamily[Any], before: datetime | ColumnElement[datetime]) -> Select[Any]:
-    """The open rows accepted before a moment, of which no start is on its way or at rest."""
+    """The open rows accepted before a moment, without an undelivered or paused start."""
     kind, columns = family.kind, family.kind.table.c
     undelivered = exists().where(outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START)
     return family.rows().where(
@@ -218,7 +218,9 @@ def _open(family: WorkFamily[Any], before: datetime | ColumnElement[datetime]) -
 
 
 def _poisoned(row: WorkRow, found: Execution) -> str | None:
-    """Report work whose workflow task fails again and again; it goes on when its code can."""
+    """Report work whose workflow task fails again and again; it continues once its code is
+    repaired.
+    """
     if found.attempt < POISONED:
         return None
     log.error("a workflow task keeps failing", id=str(row.id), attempt=found.attempt)
@@ -243,10 +245,11 @@ class _ResolvedWait(HostedWait, Protocol):
 
 
 async def resend_signals(context: SweepContext) -> int:
-    """Tell executions again of waits that ended longer ago than `grace`; returns their number.
+    """Signal waits that ended longer ago than `grace` to their executions again; returns their
+    number.
 
-    Only of runs that stand still, and only where the execution has dealt with all it was told: else
-    it may yet come to the wait.
+    Only for runs without progress whose execution has handled all its signals: else it may still
+    reach the wait.
     """
     resent = 0
     async with context.database.transaction() as work:
@@ -272,7 +275,7 @@ def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
 
 
 async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
-    """The resolved waits of runs that may stand still, the waits of one execution together."""
+    """The resolved waits of runs that may be stuck, grouped by execution."""
     before = work.now - context.grace
     undelivered = exists().where(
         _other.c.run_id == _wait.run_id,

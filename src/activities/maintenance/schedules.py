@@ -23,7 +23,7 @@ from runtime.temporal.families import Family, SearchAttribute
 log = structlog.get_logger()
 
 TURNS = 20
-"""Every so many sweeps each schedule is looked at closely, whatever the list says of it."""
+"""Sweeps after which each schedule is compared in full, even where the list shows no difference."""
 TURN_SECONDS = 30
 LISTED_PARTS = 10
 """Calendars and intervals of a schedule that Temporal's list shows at most."""
@@ -34,7 +34,7 @@ Listed = dict[str, ScheduleListDescription]
 class ScheduleMaintenance:
     """Sweeps over all schedules.
 
-    Temporal's list lags and does not tell everything, so it only finds candidates: each of them is
+    Temporal's list lags and is incomplete, so it only finds candidates: each of them is
     synchronized as if its intent had just been delivered.
     """
 
@@ -61,7 +61,7 @@ class ScheduleMaintenance:
         return counts
 
     async def _sweep(self, kind: ScheduleTable, listed: Listed, counts: dict[str, int]) -> None:
-        """Compare the rows of a family with what is listed, and leave there what has no row."""
+        """Compare the rows of a family with `listed`, and leave schedules without a row in it."""
         turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
         async for row in self._desired(kind):
             schedule_id = kind.family.workflow_id(row.id)
@@ -109,7 +109,7 @@ def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
 
 
 def _matches(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
-    """As far as the list tells; a schedule that never fires again need not be there."""
+    """As far as the list shows; a schedule that never fires again may be missing from it."""
     if found is None:
         return wanted.timing.timetable.next_after(utc_now()) is None
     shown: Any = found.schedule

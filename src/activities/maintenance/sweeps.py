@@ -46,11 +46,11 @@ from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
 
 _MARGIN = timedelta(hours=1)
-"""More than promised, for clocks that differ and for who begins to restore at the last moment."""
+"""More than promised, for clocks that differ and for restores that begin at the last moment."""
 
 
 class Expired(StrEnum):
-    """The kinds that can be past their time. Files stand before items, which wait for them."""
+    """The kinds that can be past their time. Files precede items, which wait for them."""
 
     FILES = "files"
     ITEMS = "items"
@@ -74,7 +74,7 @@ class RetentionActivities:
     async def purge(self, kind: Expired) -> int:
         """Remove a batch; returns the number of rows, 0 when nothing is left. Safe to repeat.
 
-        After a batch comes a rest of equal length, which is left to requests.
+        A pause as long as the batch follows, which is left to requests.
         """
         async with heartbeats():
             started = time.monotonic()
@@ -85,7 +85,8 @@ class RetentionActivities:
 
     async def _batch(self, kind: Expired) -> int:
         if kind is Expired.FILES:
-            # It has a transaction of its own: objects go when the rows are gone.
+            # It has a transaction of its own: objects are removed after their rows are committed as
+            # removed.
             return await purge_files(self._database, self._store, self._emptied(utc_now()))
         async with self._database.transaction() as work:
             removed = await self._rows(work, kind)
@@ -160,7 +161,7 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
 
 
 MOST_TURNS = 50
-"""Transactions of one sweep; the next one goes on."""
+"""Transactions of one sweep; the next one continues."""
 
 
 class UsageMaintenance:
@@ -172,7 +173,7 @@ class UsageMaintenance:
 
     @activity.defn(name="settle_usage")
     async def settle_usage(self) -> dict[str, int]:
-        """Bring totals up to date. Safe to repeat: a total goes on from where it is."""
+        """Bring totals up to date. Safe to repeat: a total continues from its own position."""
         sweeps: Mapping[str, Callable[[UnitOfWork], Awaitable[int]]] = {
             "workspaces": settle_totals,
             "databases": merge_counts,

@@ -103,8 +103,8 @@ LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
 def lines() -> CTE:
     """The lines that have rows, one for each weight, and the number of starts each has room for.
 
-    `until_end` may begin before one that is under way ends, `until_begin` before one begins that
-    this relay has started; null for what has no bound.
+    `until_end` may begin before a running one ends, `until_begin` before one begins that this relay
+    has started; null without a bound.
     """
     line = skip_scan("found", (*LINE, WEIGHT.label("weight")))
     starts, caps = _started(), _caps()
@@ -175,12 +175,13 @@ class Limits:
     ahead: int
     """Runs that are claimed ahead by all workspaces, while several start runs."""
     running: Mapping[Family, int]
-    """The number under way, by family, from which a workspace starts no more of it."""
+    """The number of running executions, by family, from which a workspace starts no more of it."""
 
     def of_one(self, workspaces: int) -> int:
-        """The runs of one workspace that may be claimed and not begun, of so many that start some.
+        """The runs that one of these `workspaces`, which all start runs, may have claimed and not
+        begun.
 
-        One that is alone leaves a place for another that comes.
+        A single workspace leaves a place for another one.
         """
         return max(1, self.starting - 1 if workspaces < 2 else self.ahead // workspaces)
 
@@ -193,7 +194,7 @@ class Claim:
     waits_for_begin: bool
     """A start was left because too many runs have not begun."""
     waits_for_end: bool
-    """A start was left because too much of its family is under way in its workspace."""
+    """A start was left because its workspace runs as many of its family as it may."""
 
 
 class _ClaimedRow:
@@ -214,7 +215,7 @@ async def claim(
     of_one: int,
     after: Line = BEFORE_ALL,
 ) -> Claim:
-    """Delete what was delivered, and claim what is next, from the line that follows `after`.
+    """Delete delivered rows, and claim the next ones, from the line that follows `after`.
 
     `not_begun` are runs this relay has claimed; ones begun since do not count. One workspace may
     have `of_one` of them.
@@ -340,7 +341,7 @@ def _chosen(heads: CTE) -> CTE:
 
 
 def _waits_for_end(heads: CTE) -> ColumnElement[bool]:
-    """Exempt rows that have a place: what is under way includes them."""
+    """Exempt rows that have a place: the running work includes them."""
     too_many = func.coalesce(heads.c.turn > heads.c.until_end, false())
     return ~heads.c.has_place & too_many
 

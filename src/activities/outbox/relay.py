@@ -5,16 +5,16 @@ between leaves a claim that expires; the workflow id makes the repeated delivery
 
 No workspace and no family holds back another (ADR 0069):
 
-1. Rows stand in lines, one for each intent of each family of each workspace. A claim takes one row
-   of each line in turn, and the next claim goes on with the line after the last one (claims.py).
+1. Rows form lines, one for each intent of each family of each workspace. A claim takes one row
+   of each line in turn, and the next claim continues with the line after the last one (claims.py).
 2. Inside a line the oldest goes first. The age of what a person waits for counts three times, of
    all else twice, so nothing waits more than half as long again as something else.
 3. A relay starts a run only while fewer than STARTING of those it started have not begun: the lines
    stay in the outbox. A workspace alone leaves one place to others. Beside others it has one, and
    a few runs more that are claimed and wait here for the begin of the one before them. The next
    claim comes when half of what a workspace may have claimed has begun (ADR 0123).
-4. A workspace starts no more of a family while as many as its cap are under way.
-5. What queues in Temporal all the same has one priority, and its workspace and family as its
+4. A workspace starts no more of a family while as many as its cap run.
+5. Tasks that queue in Temporal all the same have one priority, and its workspace and family as its
    fairness key.
 
 So a run of a quiet workspace waits for the begin of one run of each other workspace, however many
@@ -103,7 +103,7 @@ class ExecutionDeliveries:
                 id=_workflow_id(row),
                 task_queue=route.task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                # Work begins anew only when its row is open and its execution has ended.
+                # Work begins again only when its row is open and its execution has ended.
                 id_reuse_policy=_REUSE[restarts is not None],
                 memo=memo_of(row.request),
                 request_eager_start=self._eager,
@@ -145,7 +145,7 @@ def _ignoring_not_found() -> Iterator[None]:
 log = structlog.get_logger()
 
 BATCH = 20
-"""Rows claimed at once, and so the deliveries under way at once."""
+"""Rows claimed at once, and so the number of concurrent deliveries."""
 STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 AHEAD = 10
@@ -240,7 +240,7 @@ class Relay(Loop):
             self._deletion = loop.call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
-        """Delete what was delivered since the last time, and claim what is next."""
+        """Delete the rows delivered since the last time, and claim the next ones."""
         if self._deletion is not None:
             self._deletion.cancel()
             self._deletion = None

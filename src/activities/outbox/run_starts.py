@@ -1,7 +1,7 @@
-"""The runs that this process started and that have not begun, and who is told when one does.
+"""The runs that this process started and that have not begun, and the callbacks for when one does.
 
-The relay notes the runs it starts; the activities of runs report here, because what they do makes
-room for the next start.
+The relay notes the runs it starts; the activities of runs report here, because a begin makes room
+for the next start.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class RunStarts:
         return True
 
     async def _follow(self, before: _Begin, workspace_id: Id) -> None:
-        """Wait for a begin, and beside the other work of others rest for as long as it took.
+        """Wait for a begin. While other workspaces have work, pause for as long as it took.
 
         Each of the many steps of that work would wait for a worker that is always busy with runs.
         """

@@ -1,10 +1,10 @@
 """The protocol by which the platform speaks with providers (ADR 0045), and wrappers of it.
 
 An adapter is one provider. It is made once for each worker, keeps nothing between calls, and may be
-used by many calls at once. Its capabilities stand with the provider
+used by many calls at once. Its capabilities are declared with the provider
 (`models.sources.connections.providers.PROVIDERS`): it has the methods of those, and nothing calls
-the others. What a method gives was made fit by `listed`. The caller bounds the time of a call, and
-cancels it when it takes longer.
+the others. The results of a method are made valid by `listed`. The caller bounds the time of a
+call, and cancels it when it takes longer.
 """
 
 from abc import abstractmethod
@@ -36,14 +36,14 @@ MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
 
 
 class ProblemKind(StrEnum):
-    """The reason a provider did not give what it was asked for."""
+    """The reason for which a provider refused a request."""
 
     AUTH = "auth"
     """It does not accept the credentials."""
     DENIED = "denied"
-    """It knows the caller, who may not do this."""
+    """It knows the caller, whose rights do not include this."""
     GONE = "gone"
-    """It has no such resource, or shows it to nobody."""
+    """It has no such resource, or hides it from this account."""
     INVALID = "invalid"
     """It refuses the question: a bad cursor, a resource of another kind."""
     UNSUPPORTED = "unsupported"
@@ -62,9 +62,9 @@ RETRIED = frozenset({ProblemKind.RATE_LIMITED, ProblemKind.TIMEOUT, ProblemKind.
 
 
 class ProviderProblem(Exception):  # noqa: N818  # an outcome that people read, not a fault of code
-    """A provider that did not give what it was asked for.
+    """A provider refused a request.
 
-    `message` is for who asked, and holds no secret. `retry_after` are the seconds that the
+    `message` is for the user who asked, and holds no secret. `retry_after` are the seconds that the
     provider asks to be left alone.
     """
 
@@ -173,7 +173,7 @@ class Adapter:
     async def describe(
         self, access: ProviderAccess, resource: ProviderResource
     ) -> ProviderResource:
-        """A resource as it is now, asked of the provider and of no cache.
+        """A resource as it is now, from the provider and not from a cache.
 
         Only `external_type` and `external_id` of the given one are trusted. `revision` changes
         whenever the content does. Raises GONE, or DENIED where the provider tells them apart.
@@ -182,7 +182,7 @@ class Adapter:
 
     async def watch(
         self,
-        access: ProviderAccess,  # noqa: ARG002  # those that know better ask with it
+        access: ProviderAccess,  # noqa: ARG002  # other adapters use it in their request
         resource: ProviderResource,
         mark: str | None,
     ) -> Watched:

@@ -22,7 +22,7 @@ from runtime.outbound.client import OutboundClient
 class Adapters:
     """The adapters of a worker, each made in a thread when it is needed first.
 
-    What some stand on takes long to import, and few workers ever need it.
+    The libraries of some take long to import, and few workers ever need them.
     """
 
     def __init__(self, factories: Mapping[ProviderName, Callable[[], Adapter]]) -> None:
@@ -39,7 +39,7 @@ class Adapters:
 def adapters_of(
     outbound: OutboundClient, tokens: Tokens, settings: Mapping[str, ProviderSettings]
 ) -> Adapters:
-    """The adapters of a worker. Whatever leaves the machine does so by the client."""
+    """The adapters of a worker. Every call of another server uses the client."""
 
     def signed_in(
         make: Callable[[OutboundClient, str], Adapter], name: ProviderName, api_url: str = ""

@@ -121,7 +121,7 @@ async def _tables(web: Web, base: str) -> list[dict[str, Any]]:
 
 
 async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
-    """The schema of a table. Raises ProviderProblem for one that is gone."""
+    """The schema of a table. Raises ProviderProblem for one that was deleted."""
     found = [one for one in await _tables(web, base) if one.get("id") == table]
     if not found:
         raise no_such_resource()
@@ -172,7 +172,7 @@ def _cells(fields: object) -> Row:
 
 
 def _text(value: object) -> str:
-    """A cell as text: several values stand beside each other, an object by its name."""
+    """A cell as text: several values are joined, and an object is its name."""
     match value:
         case None:
             return ""

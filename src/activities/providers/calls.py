@@ -1,4 +1,4 @@
-"""Asking a provider in somebody's name: rights before, bounds around, refusals after."""
+"""Calls of a provider in the name of a user: rights before, bounds around, refusals after."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -42,7 +42,7 @@ from runtime.errors import (
 from runtime.outbound.client import call_through
 
 CALL_SECONDS = 25.0
-"""Seconds of one call of a provider, whoever waits for it is answered within half a minute."""
+"""Seconds of one call of a provider: a client that waits is answered within half a minute."""
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """A connection that may be used now, by somebody, and the adapter of its provider."""
+    """A connection that an actor may use now, and the adapter of its provider."""
 
     detail: ConnectionDetail
     adapter: Adapter
@@ -82,11 +82,11 @@ class Providers:
     async def open(
         self, work: UnitOfWork, actor: Actor, connection_id: Id, *, seen: bool = True
     ) -> OpenConnection:
-        """A connection for a call in the name of an actor, as everything stands now.
+        """Open a connection for a call in the name of an actor, by its present rights.
 
-        Not `seen`, it is one that somebody configured who saw it then (ADR 0037).
+        Unless `seen`, a member with access to it configured it earlier (ADR 0037).
 
-        Raises NotFoundError for one that is gone or not the actor's to see, FeatureOffError,
+        Raises NotFoundError for one that was deleted or that the actor cannot see, FeatureOffError,
         UnsupportedError for a provider that has no resources, and UpstreamError for credentials
         that cannot be read any more.
         """
@@ -98,7 +98,7 @@ class Providers:
     async def reach(
         self, work: UnitOfWork, workspace_id: Id, user_id: Id | None, connection_id: Id
     ) -> Reached:
-        """As `open`, for what somebody configured who saw the connection then (ADR 0037)."""
+        """Open a connection that a member with access to it configured earlier (ADR 0037)."""
         try:
             connection = await open_connection(work, self._keys, workspace_id, connection_id)
         except UnreadableError:
@@ -157,7 +157,7 @@ _FINAL = frozenset(
 
 
 class ProviderResources(ResourceReader):
-    """Downloads a resource through its connection, in the name of who brings the rows in."""
+    """Downloads a resource through its connection, in the name of the user who imports the rows."""
 
     def __init__(self, database: Database, providers: Providers) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""The resources of the demo provider: where each stands, what it is, what it holds."""
+"""The resources of the demo provider: their places, kinds and contents."""
 
 import io
 import json
@@ -354,7 +354,7 @@ _GENERATED = _folder(GENERATED, "Generated files")
 
 
 def fixture(external_id: str, generated: int) -> Fixture | None:
-    """A resource by its id, when so many files are generated."""
+    """A resource by its id; `generated` is the number of generated files."""
     if external_id in FIXTURES:
         return FIXTURES[external_id]
     if not generated:

@@ -93,7 +93,7 @@ class _Google(Web):
 
 
 class GoogleDriveAdapter(TokenAdapter):
-    """Files of My Drive and of shared drives, whatever the account sees."""
+    """Files of My Drive and of shared drives that the account can see."""
 
     api_url = API
     web = _Google
@@ -201,7 +201,7 @@ class GoogleDriveAdapter(TokenAdapter):
             raise ProviderProblem(ProblemKind.UNSUPPORTED, str(error)) from None
 
     async def _form(self, access: ProviderAccess, resource: ProviderResource) -> OutboundResponse:
-        # One server of somebody's own speaks both.
+        # A server that replaces Google's serves both APIs.
         web = self._web(access, FORMS_API if self._api_url == API else "")
         return await web.send(
             web.url("v1", "forms", resource.external_id), max_bytes=MAX_READ_BYTES

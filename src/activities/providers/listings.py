@@ -36,12 +36,12 @@ def name_of(path: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """A path as it stands in a URL (RFC 3986, 3.3)."""
+    """A path as it is written in a URL (RFC 3986, 3.3)."""
     return quote(path, safe="/~")
 
 
 PAGES = 50
-"""Pages that are cut from a listing at once: whoever goes on does not list all of it again."""
+"""Pages that are cut from a listing at once, so that the next page does not list it again."""
 
 LISTING_SECONDS = 100.0
 """Seconds of a listing as a whole: a folder of 100,000 entries is slow to read for some servers."""
@@ -84,7 +84,7 @@ class FirstNames(Generic[T]):
             heappushpop(self._kept, one)
 
     def page(self, resource_of: Callable[[str, T], ProviderResource | None]) -> ResourcePage:
-        """The page that was asked for with those ahead; a cursor is the last name of its page."""
+        """The requested page and the next ones; a cursor is the last name of its page."""
         names, limit = sorted(self._kept, reverse=True), self._listing.limit
         pages: list[ResourcePage] = []
         for start in range(0, min(len(names), self._most), limit):
@@ -101,8 +101,8 @@ class FirstNames(Generic[T]):
 MAX_TEXT = 64 * 1024
 """Characters of one element."""
 MAX_TOKEN = 256 * 1024
-"""Bytes in which no element begins or ends, and no text: a tag that goes on and on is read anew
-with each piece that arrives."""
+"""Bytes in which no element or text begins or ends: an endless tag is parsed again with each piece
+that arrives."""
 MAX_DEPTH = 32
 MAX_PARTS = 200
 """Elements in one record."""

@@ -77,7 +77,7 @@ WATCHED_PAGES, WATCHED_KEYS = 20, 1_000
 
 
 class S3Adapter(Adapter):
-    """Objects by their keys; what stands before a slash is a folder."""
+    """Objects by their keys; each part before a slash is a folder."""
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -186,7 +186,7 @@ class S3Adapter(Adapter):
         query: Mapping[str, str] | None = None,
         method: str = "GET",
     ) -> tuple[Web, str]:
-        """The URL of a request, and who sends it with its signature."""
+        """The URL of a request, and its headers with the signature."""
         config = _config(access)
         url = f"{_bucket_url(config)}/{quoted(key)}"
         if query:

@@ -233,7 +233,7 @@ def _resource(path: str, attributes: _Attributes) -> ProviderResource | None:
 
 
 def _type_of(attributes: _Attributes) -> str | None:
-    """None for links, devices and whatever else is neither folder nor file."""
+    """None for links, devices and anything else that is neither folder nor file."""
     mode = attributes.permissions or 0
     if stat.S_ISDIR(mode):
         return "folder"

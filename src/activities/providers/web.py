@@ -37,7 +37,7 @@ from runtime.outbound.errors import (
 from runtime.outbound.messages import OutboundRequest, OutboundResponse, authentication
 
 MAX_LISTING_BYTES = 16 * 1024 * 1024
-"""Bytes of one answer that tells of resources."""
+"""Bytes of one answer about resources."""
 SECONDS = 20.0
 DOWNLOAD_SECONDS = 600.0
 MAX_PAUSE = 5.0
@@ -90,9 +90,9 @@ def refusal_of(answer: OutboundResponse) -> ProviderProblem:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """Requests to one provider for one connection; `headers` say who asks.
+    """Requests to one provider for one connection; `headers` authenticate them.
 
-    What a provider answers is never repeated in a message: it may echo a secret.
+    A message never repeats the answer of a provider, which may echo a secret.
     """
 
     outbound: OutboundClient
@@ -197,7 +197,7 @@ def _is_pause(problem: ProviderProblem) -> bool:
 
 
 def json_of(answer: OutboundResponse) -> JsonValue:
-    """The JSON value of an answer, whatever type it says it is; None when there is none."""
+    """The JSON value of an answer, regardless of its content type; None when there is none."""
     try:
         return answer.parsed()
     except InvalidBodyError:
@@ -215,7 +215,7 @@ def object_of(answer: OutboundResponse) -> dict[str, Any]:
 
 
 def objects(value: object) -> list[dict[str, Any]]:
-    """The objects in a list of an answer; whatever else stands there is left out."""
+    """The objects in a list of an answer, without its other values."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 

@@ -128,7 +128,7 @@ class WebdavAdapter(Adapter):
     async def _propfind(
         self, access: ProviderAccess, path: str, depth: int, take: Callable[[_Found], None]
     ) -> None:
-        """Give what is found at a path, and directly below it, to `take`."""
+        """Pass the resources at a path, and directly below it, to `take`."""
         root = unquote(urlsplit(_url(access, "")).path)
         web = self._web(access)
 

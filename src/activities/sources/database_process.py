@@ -35,7 +35,7 @@ _QUOTED = 300
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """A database of a server, and who asks it; `tls` is what is asked of its certificate."""
+    """A database of a server, and its login; `tls` is the check of its certificate."""
 
     provider: ProviderName
     host: str
@@ -106,7 +106,7 @@ def cursor_rows(fetch: Callable[[int], Sequence[Any]]) -> Iterator[Any]:
 
 
 def unreachable(query: DatabaseQuery) -> SourceProblem:
-    """No connection: one message for all reasons, so that nobody scans ports with it."""
+    """No connection: one message for all reasons, so that it cannot be used to scan ports."""
     host = query.address.host
     message = f"Can't connect to {host}. Check its name, port and TLS settings."
     return SourceProblem(ErrorKind.FETCH, message)
@@ -341,8 +341,8 @@ _MYSQL_DENIED = frozenset({1142, 1143, 1227, 1370})
 def fetch_from_mysql(query: DatabaseQuery, path: Path) -> int:
     """Write the rows of a query to a file; returns their number. Raises SourceProblem.
 
-    The driver sends one statement at a time, and no file of the worker whatever the server asks
-    for.
+    The driver sends one statement at a time. It sends no file of the worker, even if the server
+    asks for one.
     """
     connection = _mysql_connection(query)
     try:
@@ -411,7 +411,7 @@ def _fetch_from_mysql(connection: Any, query: DatabaseQuery, path: Path) -> int:
         names = [column[0] for column in cursor.description or ()]
         return write_rows(query, names, cursor_rows(cursor.fetchmany), path)
     finally:
-        # What was not asked for is not read; the driver would read all of it before it closes.
+        # The remaining rows are not read; the driver would read all of them before it closes.
         if cursor._result is not None:
             cursor._result.unbuffered_active = False
 
@@ -455,7 +455,7 @@ _FETCHES = {ProviderName.POSTGRESQL: fetch_from_postgresql, ProviderName.MYSQL: 
 
 
 def answer_query(connection: Connection, query: DatabaseQuery, path: Path) -> None:
-    """Write the rows of a query to a file, and tell the parent how many, or why there are none."""
+    """Write the rows of a query to a file, and send the parent their number or the problem."""
     signal.signal(signal.SIGTERM, _interrupt)
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + _MEMORY, held + _MEMORY))
@@ -470,7 +470,7 @@ def answer_query(connection: Connection, query: DatabaseQuery, path: Path) -> No
     except MemoryError:
         message = "The result of the query needs too much memory. Read less data."
         answer = _problem_fields(SourceProblem(ErrorKind.TOO_LARGE, message))
-    # Whoever has heard the answer ends the process.
+    # The parent ends the process after it has read the answer.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     connection.send_bytes(to_json(answer))
 

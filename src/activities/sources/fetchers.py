@@ -66,20 +66,25 @@ class ResourceReader(Protocol):
     """Reads resources of every provider that connections can be made to."""
 
     async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
-        """Write a resource to a file. Raises SourceProblem, also for a connection that is gone."""
+        """Write a resource to a file.
+
+        Raises SourceProblem, also for a connection that was deleted.
+        """
         ...
 
 
 async def file_at(
     work: UnitOfWork, store: ObjectStore, workspace_id: Id, config: JsonObject, directory: Path
 ) -> Path:
-    """The stored file that a config names, in a directory. Raises SourceProblem when it is gone."""
+    """The stored file that a config names, in a directory. Raises SourceProblem when it was
+    deleted.
+    """
     key = await object_key(work, workspace_id, config)
     return await copied(store, key, directory / "file")
 
 
 async def object_key(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> str:
-    """The object of the file that a config names. Raises SourceProblem when it is gone."""
+    """The object of the file that a config names. Raises SourceProblem when it was deleted."""
     found = await find_file(work, workspace_id, Id(config["fileId"]))
     if found is None:
         raise SourceProblem(
@@ -89,7 +94,7 @@ async def object_key(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> 
 
 
 async def copied(store: ObjectStore, key: str, path: Path) -> Path:
-    """An object in a file. Raises SourceProblem when it is gone."""
+    """An object in a file. Raises SourceProblem when it was deleted."""
     with path.open("wb") as file:
         try:
             async for piece in store.get(key):
@@ -109,7 +114,7 @@ async def fetch_rows(
 ) -> int:
     """Write the rows of a query, as lines of JSON, to a file; returns their number.
 
-    Raises SourceProblem. All of it takes at most so many seconds.
+    Raises SourceProblem. Takes at most `seconds`.
     """
     address = query.address
     try:
@@ -168,7 +173,7 @@ def _end_process(asking: BaseProcess) -> None:
 STATEMENT_SECONDS = 300.0
 """Seconds of one statement of a foreign database."""
 SAMPLE_SECONDS = 45.0
-"""Seconds of fetching a sample: whoever asked for a preview is answered within a minute."""
+"""Seconds of fetching a sample: a client that requests a preview is answered within a minute."""
 
 _FAILS = frozenset({ErrorKind.AUTH, ErrorKind.FETCH, ErrorKind.TIMEOUT})
 """Problems by which the connection of a source fails."""
@@ -176,9 +181,9 @@ _FAILS = frozenset({ErrorKind.AUTH, ErrorKind.FETCH, ErrorKind.TIMEOUT})
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A source that is fetched for somebody; `keys` are the columns that tell its rows apart.
+    """A source to fetch in the name of a user; `keys` are the columns that identify its rows.
 
-    `conditions` are the headers by which it is asked for only if it has changed.
+    `conditions` are the headers that request it only if it has changed.
     """
 
     workspace_id: Id
@@ -195,7 +200,7 @@ class Wanted:
 
     @property
     def connection_id(self) -> Id | None:
-        """The connection that it is fetched through; that of a resource is told by its adapter."""
+        """The connection that it is fetched through; a resource gets it from its adapter."""
         if self.kind is DataSourceKind.SQL:
             return Id(self.config["connectionId"])
         auth = self.config.get("auth") or {}
@@ -230,7 +235,7 @@ class Fetchers:
     async def access(self, work: UnitOfWork, request: Wanted) -> Access:
         """The access to a source, with its credentials.
 
-        Raises SourceProblem for a secret that is not there, or a connection that is of no use.
+        Raises SourceProblem for a missing secret, or a connection that cannot be used.
         """
         if request.kind in HTTP_KINDS:
             return Access(
@@ -271,7 +276,7 @@ class Fetchers:
         return fetched
 
     async def sample(self, request: Wanted, access: Access, path: Path, rows: int) -> Fetched:
-        """Fetch the first page, or so many rows, into a file. Raises SourceProblem."""
+        """Fetch the first page, or the first rows, into a file. Raises SourceProblem."""
         if request.kind in HTTP_KINDS:
             return await fetch_first_page(self._http(request, access, SAMPLE_SECONDS), path)
         return await self._whole(request, access, path, rows)
@@ -279,7 +284,7 @@ class Fetchers:
     async def _whole(
         self, request: Wanted, access: Access, path: Path, sample: int | None = None
     ) -> Fetched:
-        """Fetch what is not divided into pages."""
+        """Fetch a source without pages."""
         if access.object_key is not None:
             await copied(self._store, access.object_key, path)
             return Fetched(pages=1, bytes=_size(path), next=None, queried=True)

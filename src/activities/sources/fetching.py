@@ -39,7 +39,7 @@ from runtime.redaction import Redaction
 _CHUNK = 1024 * 1024
 
 MAX_PAGES = 1_000
-"""Pages of a source; a config may want fewer, and then the rest is left out.
+"""Pages of a source; a config may limit them further, and then later pages are left out.
 
 See interface.md#limits.
 """
@@ -56,13 +56,12 @@ FORMATS: Mapping[DataSourceKind, TableFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The part of a source that has been fetched: pages, bytes, rows, and what `next` asks for.
+    """The fetched part of a source: pages, bytes, rows, and the request of the `next` page.
 
-    `charset` and `format` are what the source says its pages are written in; one that is `queried`
-    is a SQLite database. `keys` are the columns by which rows are told apart that the first page
-    has. `digest` is that of the last page; `mark` is what an earlier one was asked for with, to
-    notice a server that sends in circles. `validators` ask, the next time, whether the source has
-    changed; an `unchanged` one has not.
+    `charset` and `format` are as the source states; one that is `queried` is a SQLite database.
+    `keys` are the key columns that the first page has. `digest` is that of the last page; `mark` is
+    the request of an earlier one, to notice a server that sends in circles. `validators` ask, the
+    next time, whether the source has changed; an `unchanged` one has not.
     """
 
     pages: int = 0
@@ -85,10 +84,10 @@ Keep: TypeAlias = Callable[[Path, Fetched], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HttpSource:
-    """A source to fetch: a config, the headers that authenticate, the columns that tell rows apart.
+    """A source to fetch: a config, the headers that authenticate, the columns that identify rows.
 
     `conditions` are the headers that ask for the first page only if it has changed. Each request
-    may take so many `seconds`.
+    may take `seconds`.
     """
 
     outbound: OutboundClient
@@ -160,7 +159,7 @@ async def _after(
         bytes=state.bytes + response.bytes_received,
         rows=state.rows + content.rows,
         next=following,
-        # Compared with what was asked for a power of two ago, every circle shows (R. P. Brent).
+        # Comparing with the request of a power of two before finds every circle (R. P. Brent).
         mark=page if number & state.pages == 0 else state.mark,
         digest=digest,
         keys=content.columns if state.pages == 0 else state.keys,
@@ -171,7 +170,7 @@ async def _after(
 
 
 async def _format(source: HttpSource, response: OutboundResponse, path: Path) -> TableFormat | None:
-    """The format that the server names, else the content tells, where the config leaves it open."""
+    """The format that the server states, else the one of the content, where the config has none."""
     if source.config.get("format", "json") is not None:
         return None
     with path.open("rb") as file:
@@ -194,7 +193,7 @@ def _check_progress(
 
 
 def _check_page(state: Fetched, found: PageFound) -> None:
-    """Refuse more rows than a source may have, and a page that lacks what tells rows apart."""
+    """Refuse more rows than a source may have, and a page that lacks a key column."""
     if state.rows + found.rows > MAX_ROWS:
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source has more than {MAX_ROWS:,} rows.")
     missing = [name for name in state.keys if name not in found.columns]

@@ -26,7 +26,7 @@ context.set_forkserver_preload(list(PRELOADED))
 
 _PR_SET_PDEATHSIG = 1
 NICENESS = 10
-"""Of long computations: whoever waits for an answer goes first."""
+"""The niceness of long computations: requests that a client waits for take precedence."""
 
 
 def process_of(

@@ -38,7 +38,7 @@ Stage: TypeAlias = Callable[[ReadBatch], Awaitable[None]]
 
 
 class ReadingEndedError(Exception):
-    """Somebody ended the process that read a file. Another attempt may read it."""
+    """The process that read a file was killed from outside. Another attempt may read it."""
 
     retryable = True
 

@@ -1,7 +1,7 @@
 """The process that reads one foreign file: describes its table, checks it, fills in its rows.
 
-It answers its parent over a connection. It is told nothing secret, reaches no network and no
-database, and ends when its parent does.
+It answers its parent over a connection. It receives no secret, reaches no network and no database,
+and ends when its parent does.
 """
 
 import os
@@ -31,7 +31,7 @@ from models.sources.tabular.rules.proposals import settle
 from models.sources.tabular.rules.rejections import Rejection, Rejections
 
 PROFILED = 10_000
-"""Rows that a preview looks at, and that decide how the cells of mapped columns are read."""
+"""Rows that a preview reads, and that decide how the cells of mapped columns are read."""
 _PROFILED_CELLS = 300_000
 _FEWEST_PROFILED = 1_000
 _NO_VALUES = "The rows have no values."
@@ -53,11 +53,11 @@ _BY_CONVENTION = frozenset(
 class Describe:
     """Asks for the columns of a table, its first rows, and the conventions of its cells.
 
-    `profiled` rows decide the kinds of columns and what is left open of the conventions; None means
-    all of them. `sources` are the kinds of the fields that columns are mapped to, by the column;
-    without any, `targets` are the kinds of the fields of the schema, by their key. With
-    `only_mapped` the other columns are not looked at. `before` is how the source was read last,
-    `row_keys` are the fields by which a row is told from the others.
+    `profiled` rows decide the kinds of columns and the open conventions; None means all of them.
+    `sources` are the kinds of the fields that columns are mapped to, by the column; without any,
+    `targets` are the kinds of the fields of the schema, by their key. With `only_mapped` the other
+    columns are ignored. `before` has the options of the last time, `row_keys` are the fields that
+    identify a row.
     """
 
     sample: int
@@ -122,7 +122,7 @@ def _has_values(columns: Sequence[ColumnProfile]) -> bool:
 
 
 def _rows_to_profile(table: Table, asked: int | None) -> int | None:
-    """The rows to look at: fewer of a wide table, unless all of them are asked for."""
+    """The rows to profile: fewer of a wide table, unless all of them are requested."""
     if asked is None:
         return None
     return min(asked, max(_FEWEST_PROFILED, _PROFILED_CELLS // max(len(table.headers), 1)))
@@ -150,7 +150,7 @@ def _kinds_of_fields(table: Table, request: Describe) -> Sequence[FieldKind | No
 
 
 def formula_warning(table: Table, places: Iterable[int]) -> dict[str, str]:
-    """A warning when one of the columns holds formulas that nobody has calculated yet."""
+    """A warning when one of the columns holds formulas without calculated values."""
     named = [table.headers[place] for place in places if place in table.uncalculated]
     if not named:
         return {}
@@ -166,7 +166,7 @@ DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 BATCH = 5_000
 """Rows of a message, which are written together while the next ones are converted."""
 _FIRST_BATCH = 1_000
-"""Rows of the first message: until it is there, nothing is written."""
+"""Rows of the first message: nothing is written before it arrives."""
 _BLOCK = 500
 """Rows that are converted together."""
 _MAX_EXAMPLES = 20
@@ -183,7 +183,7 @@ UNREADABLE = "The source could not be parsed. Save it again, or in another forma
 _QUICK = 256 * 1024
 """Bytes of a file that is read before it would be noticed."""
 _NICENESS = 10
-"""Of reading any other: whoever waits for an answer goes before whoever imports."""
+"""The niceness of reading larger files: requests that a client waits for precede imports."""
 _MEMORY = 128 * 1024 * 1024
 _MEMORY_PER_BYTE = 6
 """Bytes of memory that a reader may keep for each unpacked byte."""
@@ -207,7 +207,8 @@ class Fill:
     """Asks for the rows as values of fields, after the first `skip` of them.
 
     `sources` names the header of the column of each field; a field without one is empty in every
-    row. `lines` is the form of the answer. The first `rejections` of what is left out are told.
+    row. `lines` is the form of the answer. The first `rejections` of the rejected cells are
+    returned.
     """
 
     sources: Sequence[str | None]
@@ -232,7 +233,7 @@ class Inspect:
 def read_file(connection: Connection, paths: Sequence[str], options: ReadOptions) -> None:
     """Answer the requests of the parent about one file, until it asks no more.
 
-    Only JSON comes in several files, its pages.
+    Only JSON has several files, its pages.
     """
     files = [Path(path) for path in paths]
     # A library that panics at what it reads says so in two lines, not with all that called it.
@@ -343,7 +344,7 @@ def _mapped(
 
 
 def _filled(table: Table, request: Fill) -> Iterator[bytes]:
-    """Messages of rows for COPY, each led by its counts and by what was left out."""
+    """Messages of rows for COPY, each preceded by its counts and its rejected cells."""
     if not table.headers:
         # JSON names its columns in its rows, and there are none.
         yield END + b"{}"
@@ -388,7 +389,7 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 
 
 class _Batch:
-    """The lines of one message: of how many rows, how many made none, which cells were lost.
+    """The lines of one message, with the numbers of rows, of skipped rows and of lost cells.
 
     Lost cells are counted by the field of their column. `rejections` are the first rejected cells.
     """

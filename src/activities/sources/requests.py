@@ -1,4 +1,4 @@
-"""The HTTP requests of data sources: sign-in, refusals, and how the next page is asked for."""
+"""The HTTP requests of data sources: sign-in, refusals, and the request of the next page."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,9 +38,9 @@ MAX_RETRY_AFTER = 300.0
 async def auth_headers(
     work: Work, keys: KeyRing, workspace_id: Id, config: JsonObject
 ) -> Mapping[str, str]:
-    """The headers that say who asks, as the config says.
+    """The headers that authenticate, as the config says.
 
-    Raises SourceProblem for a secret that is not there, or a connection that is of no use.
+    Raises SourceProblem for a missing secret, or a connection that cannot be used.
     """
     auth = config.get("auth") or {"type": "none"}
     if auth["type"] == "none":
@@ -66,7 +66,7 @@ def request_of(
     url: str | None,
     query: Mapping[str, str],
 ) -> OutboundRequest:
-    """The request of a config; `url` and `query` are what the next page is asked for with."""
+    """The request of a config; `url` and `query` request the next page."""
     body: Any = config.get("body")
     return OutboundRequest(
         method=config.get("method", "GET"),
@@ -146,7 +146,7 @@ def _end(found: re.Match[str] | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """The facts about a page that was fetched: its rows, and the place it says to go on at."""
+    """The facts about a page that was fetched: its rows, and the place of the next page."""
 
     rows: int
     cursor: Any

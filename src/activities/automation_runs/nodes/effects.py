@@ -47,8 +47,8 @@ from runtime.redaction import Redaction
 async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResult:
     """`{messageId, accepted, refused}`, once the server took the mail for one recipient at least.
 
-    While the server defers recipients and attempts are left, nobody gets the mail. Raises
-    NodeError for a refusal (4xx is retryable) and OutboundError when there is no answer.
+    While the server defers recipients and attempts are left, the mail is sent to none of them.
+    Raises NodeError for a refusal (4xx is retryable) and OutboundError when there is no answer.
     """
     if client is None:
         raise NodeError(
@@ -146,7 +146,7 @@ def effects_by_kind(
 RECOGNIZABLE = 6
 """Characters that credentials have at least to be looked for in what comes back."""
 _FAILS = frozenset({"connection_error", "http_401", "http_403", "http_407"})
-"""Codes of failures by which a connection fails: its credentials are gone, or not taken."""
+"""Codes of failures that make a connection fail: its credentials were deleted or refused."""
 UNSAID = " The response is hidden, because the call sends a secret."
 
 
@@ -178,7 +178,7 @@ class Secrecy:
             result = await effect(replace(outgoing, parameters=parameters, redaction=redaction))
         except (*DATABASE_AWAY, CallHeldError):
             raise
-        except Exception as error:  # noqa: BLE001  # its text may quote what was sent
+        except Exception as error:  # noqa: BLE001  # its text may quote the request
             raise discreet(error, redaction) from None
         return replace(result, output=redaction.value(result.output))
 
@@ -200,7 +200,7 @@ class Secrecy:
         return values if found.scheme == "none" else {**values, "auth": _auth_of(found)}
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
-        """The secrets that are named, by name. Raises BindingError for one that is gone."""
+        """The named secrets, by name. Raises BindingError for one that was deleted."""
         names = frozenset(marked_names(outgoing.parameters))
         if not names:
             return {}
@@ -236,10 +236,10 @@ def _auth_of(found: SignIn) -> JsonObject:
 def discreet(error: Exception, redaction: Redaction) -> Exception:
     """The failure of an effect that sent a secret: what the other side said is left out.
 
-    It may hold the secret spelled in a way that nobody knows, or a part of it.
+    It may hold a part of the secret, or the secret in a spelling that the redaction does not know.
     """
     if not isinstance(error, PlatformError | pydantic.ValidationError):
-        # Nobody expected it, so it will be logged; its text may quote anything.
+        # An unexpected error is logged, and its text may quote anything.
         return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
     failure = failure_of(error)
     message = failure.message
@@ -263,7 +263,7 @@ def credentials(parameters: JsonObject) -> Iterator[str]:
     values = [given.get(key) for key in ("token", "password", "value", "pair")]
     for value in values + [one.value for one in credentials_in(_sent(parameters, _NAMED))]:
         if isinstance(value, str):
-            # Behind the scheme of an Authorization header stands what is secret of it.
+            # The secret part of an Authorization header follows its scheme.
             parts = {value, value.partition(" ")[2]}
             yield from (part for part in parts if len(part) >= RECOGNIZABLE)
 

@@ -53,7 +53,7 @@ class Outgoing:
 
     workspace_id: Id
     parameters: JsonObject
-    """Resolved; whoever named the connection or the endpoint in them saw it then."""
+    """Resolved. The member who named a connection or an endpoint in them had access to it then."""
     key: str
     """Constant over attempts, so that the other side can absorb a repetition."""
     began_at: datetime
@@ -75,7 +75,7 @@ NAMED = {"connectionId": "connection_error", "endpointId": "endpoint_error"}
 def check_named(parameters: JsonObject, configured: JsonObject) -> None:
     """Raise NodeError for a connection or an endpoint that a binding gives.
 
-    Nobody has checked who sees it.
+    The access to it is checked when the config is saved, which a binding would bypass.
     """
     for name, code in NAMED.items():
         if parameters.get(name) is not None and not isinstance(configured.get(name), str):
@@ -87,9 +87,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A node's failure; `retry_after` in seconds is what the other side asked for.
+    """A node's failure; `retry_after` is in seconds, as the other server requested.
 
-    `output` is what came of the node all the same.
+    `output` is the output that the node has despite the failure.
     """
 
     code: str

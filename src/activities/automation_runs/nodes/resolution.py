@@ -106,10 +106,10 @@ class ResolvedNode:
 
 
 async def resolve_parameters(database: Database, invocation: CalledNode) -> ResolvedNode:
-    """Resolve a node's bindings in what it can read.
+    """Resolve a node's bindings against the values it can read.
 
-    Secrets are there as marks, and only in what is sent. Raises BindingError when a binding cannot
-    be evaluated.
+    Secrets are marks, and only in parameters that are sent. Raises BindingError when a binding
+    cannot be evaluated.
     """
     node = invocation.node
     context = await binding_context(database, invocation.run, node.reads, invocation.key.scope_key)
@@ -146,7 +146,7 @@ def _case(mock: JsonObject) -> str | None:
 
 
 def _waited_result(kind: str, output: JsonObject) -> NodeResult:
-    """The outcome that the mock of a waiting node stands for.
+    """The outcome that the mock of a waiting node represents.
 
     `{timeout: true}` is the end of the time; an approval is approved unless its `decision` says
     otherwise.
@@ -170,7 +170,7 @@ async def loop_parameters(database: Database, invocation: CalledNode) -> JsonObj
         return await _earlier_or_own(database, invocation)
     overrides = _given_items(invocation, ref, indexes)
     if len(overrides) == len(indexes):
-        # What the caller gives stands for items that perhaps cannot be had.
+        # The items of the caller replace those of the loop, which may not be available.
         node = replace(invocation.node, parameters={**invocation.node.parameters, "items": []})
         invocation = replace(invocation, node=node)
     parameters = await _earlier_or_own(database, invocation)

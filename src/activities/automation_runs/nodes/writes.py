@@ -93,7 +93,9 @@ def _written(record: RecordDetail, **facts: bool) -> NodeResult:
 
 
 async def notify_members(node: Invocation) -> NodeResult:
-    """`{notified}`: the ids of the members told. Raises NotFoundError for one who is no member."""
+    """`{notified}`: the ids of the notified members. Raises NotFoundError for a user who is not a
+    member.
+    """
     config = NotifyConfig.model_validate(node.parameters)
     workspace_id, principal = node.actor.workspace_id, node.actor.principal
     if config.role is not None:

@@ -1,4 +1,4 @@
-"""Delimited text: CSV, TSV and their kin (RFC 4180, and what is written in its place)."""
+"""Delimited text: CSV, TSV and similar formats (RFC 4180, and common deviations from it)."""
 
 import csv
 import re
@@ -115,7 +115,7 @@ def _filled_width(named: Sequence[Cell], width: int, below: Callable[[], Iterato
 
 
 def _check_kind(sample: bytes) -> None:
-    """Refuse what is no delimited text."""
+    """Refuse content that is not delimited text."""
     if not sample.strip():
         refuse("The file is empty.")
     if _MARKUP.match(sample):
@@ -135,13 +135,13 @@ def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
 def read_lines(
     lines: Iterable[str], delimiter: str = ",", longest: int = 4 * MAX_CELL_BYTES
 ) -> Iterator[list[str]]:
-    """The cells of each row of delimited text, whose lines end as they are written.
+    """The cells of each row of delimited text, whose lines keep their ends.
 
-    A first line `sep=;`, by which Excel is told the delimiter, is none of them. Raises
-    SourceProblem, which names the line where a quotation mark begins that nothing closes.
+    A first line `sep=;`, which sets the delimiter for Excel, is skipped. Raises SourceProblem,
+    which names the line where a quotation mark begins that nothing closes.
     """
     csv.field_size_limit(longest)
-    # The lines of the row that is read, and how many are before it.
+    # The lines of the row that is read, and the number of lines before it.
     row: list[str] = []
     read, at_end = 0, False
 
@@ -195,7 +195,7 @@ def _check_quotes(row: Sequence[str], before: int, delimiter: str, but: str = ""
 
 
 def _begins_another(text: str, quoted: re.Match[str], delimiter: str) -> bool:
-    """True when the mark that closes a cell of several lines stands where a cell begins."""
+    """True when the mark that closes a cell of several lines is where a cell begins."""
     last = quoted.end() - 1
     return (
         text[last - 1] in {delimiter, "\r", "\n"}
@@ -206,7 +206,7 @@ def _begins_another(text: str, quoted: re.Match[str], delimiter: str) -> bool:
 
 
 def _as_wide(line: list[str], width: int) -> Row:
-    """The cells of a line: missing ones are empty, and none may stand beyond the headers."""
+    """The cells of a line: missing ones are empty, and none may be beyond the headers."""
     if len(line) > width:
         if any(value.strip() for value in line[width:]):
             refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")

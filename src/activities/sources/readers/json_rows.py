@@ -1,4 +1,4 @@
-"""JSON and NDJSON: objects are rows, and what is nested in them is reached by dots."""
+"""JSON and NDJSON: objects are rows, and nested values become columns with dotted names."""
 
 import math
 import re
@@ -36,7 +36,7 @@ _LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
 _LONG_NUMBER = re.compile(_LONG)
 _TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
 _DEPTH = 4
-"""Levels of objects within a row that become columns; what is deeper is one cell."""
+"""Levels of objects within a row that become columns; a deeper value is one cell."""
 _MAX_VISITED = 20_000_000
 """Values that a path may come across in one page."""
 _ONE_OBJECT = (
@@ -100,7 +100,7 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
 
 
 def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | None:
-    """The rows where they were before, however many they are; None where no list is there."""
+    """The rows at the place where they were before, in any number; None without a list."""
     path = options.usual_path
     if options.json_path is not None or path is None:
         return None

@@ -1,7 +1,7 @@
 """Workbooks of OpenDocument (ODS), read from the styles, cells and sheets of `content.xml`.
 
 They are not left to calamine. It gives numbers without the percent sign or the currency beside
-them, leaves out what stands for line breaks, and knows no span of time beyond a day. A part with a
+them, leaves out elements for line breaks, and knows no span of time beyond a day. A part with a
 document type is refused, so that no entity is ever expanded.
 """
 
@@ -57,7 +57,7 @@ _SPANS_TIME = 0
 
 
 class Styles:
-    """The styles of a part: how a cell shows its value, where the type does not tell.
+    """The styles of a part: the format of a cell whose type does not say it.
 
     `meanings` begins with the meanings of the styles that this part builds upon.
     """
@@ -235,8 +235,8 @@ def damaged(reason: str) -> NoReturn:
 class Content:
     """The cells of one sheet, out of the elements of the part that has all of them.
 
-    A cell ends where the next one begins, and a row likewise: to be told each end takes as long as
-    the rest. Only in a paragraph, and in what is left out, the parser tells ends.
+    A cell ends where the next one begins, and a row likewise: handling each end would double the
+    time. The parser reports ends only in a paragraph, and in elements that are left out.
     """
 
     def __init__(self, styles: Styles, sheet_name: str | None) -> None:
@@ -362,7 +362,7 @@ class Content:
 
     def _append(self, text: str) -> None:
         self._begins = False
-        # What is longer than a cell may be is refused where it is read.
+        # A text longer than a cell may be is refused where it is read.
         if self._length <= MAX_CELL_BYTES:
             self._text.append(text)
             self._length += len(text)
@@ -451,7 +451,7 @@ CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 _PIECE = 256 * 1024
 _LONGEST_TAG = 1024 * 1024
-"""Bytes of a tag: the parser reads one that arrives in pieces anew with each of them."""
+"""Bytes of a tag: the parser reads one that arrives in pieces again with each of them."""
 
 
 def read_open_document(path: Path, sheet_name: str | None) -> OpenBook:
@@ -475,8 +475,8 @@ def read_open_document(path: Path, sheet_name: str | None) -> OpenBook:
 
 
 def _parse(archive: zipfile.ZipFile, part: str, handler: "Styles | Content") -> None:
-    """Tell a handler the elements of a part, piece by piece."""
-    # Names that are the same object are told apart at once.
+    """Pass the elements of a part to a handler, piece by piece."""
+    # Interned names are compared by identity, which is faster.
     parser = ParserCreate(namespace_separator=" ", intern={name: name for name in OFTEN})
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = lambda *_: damaged("it has a document type")

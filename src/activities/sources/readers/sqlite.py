@@ -1,4 +1,4 @@
-"""The rows of a query of a SQLite file, which nobody vouches for.
+"""The rows of a query of an untrusted SQLite file.
 
 The file is opened to be read only. Its query may select, and nothing else: no file is attached, no
 extension loaded, no setting changed. It is interrupted when it takes too long.
@@ -19,7 +19,7 @@ from models.sources.tabular.rules.problems import ErrorKind
 SECONDS = 60.0
 """Of one run of a query."""
 _STEPS = 10_000
-"""Instructions of SQLite between two looks at the time."""
+"""Instructions of SQLite between two checks of the time."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
@@ -63,7 +63,7 @@ def _cell(value: object) -> Cell:
 
 @contextmanager
 def _selected(path: Path, options: ReadOptions) -> Iterator[sqlite3.Cursor]:
-    """The query, carried out. What goes wrong in the block is told as a problem, too."""
+    """The executed query. Errors in the block become problems, too."""
     try:
         # Immutable: nothing beside the file is looked for, be it a journal or a lock.
         where = f"{path.absolute().as_uri()}?mode=ro&immutable=1"

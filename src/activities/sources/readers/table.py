@@ -1,4 +1,4 @@
-"""The table every reader gives: its headers, and its rows as often as they are asked for."""
+"""The table every reader gives: its headers, and its rows, which can be read repeatedly."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -14,7 +14,7 @@ _LONGEST_LINE = MAX_COLUMNS * MAX_CELL_BYTES
 _SHORT = MAX_CELL_BYTES // 4
 """Characters of a text that needs no encoding to be measured: most bytes of one are four."""
 _LONGEST_HEADER = 250
-"""Characters of a header, so that a number that tells it from another one has room in a mapping."""
+"""Characters of a header, so that a mapping has room for a number that makes it unique."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class RowNumbers:
     _distances: list[int] = field(default_factory=list)
 
     def restart(self) -> None:
-        """Forget what was read, to read it again."""
+        """Close the reader, to read it again."""
         self.read = 0
         self._from.clear()
         self._distances.clear()
@@ -51,8 +51,8 @@ class RowNumbers:
 class Table:
     """A table; `rows` reads it from the first row below the headers, each as wide as they are.
 
-    `header_row`, `delimiter` and `encoding` are what the reader took, as far as the format has it.
-    `note` says what may be wrong with what was found.
+    `header_row`, `delimiter` and `encoding` are as the reader used them, as far as the format has
+    them. `note` warns of a possible fault.
     """
 
     headers: Sequence[str]

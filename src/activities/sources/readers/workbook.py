@@ -41,7 +41,7 @@ _EMPTY = frozenset(
 )
 """Texts of empty cells: an error is one."""
 _BLOCK = 500
-"""Rows whose cells are told together, a column at a time: most columns hold one type."""
+"""Rows whose cells are classified together, a column at a time: most columns hold one type."""
 
 
 def read_workbook(path: Path, options: ReadOptions) -> Table:
@@ -129,7 +129,7 @@ def _by_calamine(
 
 
 def _named(path: Path, parts: Sequence[str]) -> Path:
-    """The file under a name that tells its kind; calamine does not say what is wrong otherwise."""
+    """The file under a name with its extension; otherwise calamine does not name the error."""
     kind = ".xlsb" if "xl/workbook.bin" in parts else ".xlsx" if parts else ".xls"
     named = path.with_name(f"{path.name}{kind}")
     if not named.exists():

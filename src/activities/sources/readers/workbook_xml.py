@@ -1,7 +1,7 @@
-"""The XML of an XLSX, for what calamine does not give: formats of cells, digits of long numbers.
+"""The XML of an XLSX, for facts that calamine omits: formats of cells, digits of long numbers.
 
-It also tells of formulas that have no value yet (ADR 0039). What is read of a part is bounded, and
-a part that is no plain XML says nothing: this only adds to what calamine reads.
+It also finds formulas that have no value yet (ADR 0039). The size of a part is bounded, and a part
+that is not plain XML is ignored: this only adds to the cells of calamine.
 """
 
 import math
@@ -72,7 +72,7 @@ def _elements(
         return
     parser: Any = XMLPullParser(["end"])
     try:
-        # At once: an element that arrives in pieces is read anew with each of them.
+        # At once: an element that arrives in pieces is read again with each of them.
         parser.feed(content)
     except ParseError:
         return
@@ -255,7 +255,7 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 class _Reader:
-    """Reads the cells of an XLSX sheet; attributes say where they are, else what was before."""
+    """Reads the cells of an XLSX sheet; attributes give their places, else the cell before."""
 
     def __init__(self) -> None:
         self._parser: Any = expat.ParserCreate()
