@@ -1,9 +1,9 @@
 """Bytes with a content type, as text: one rule for answers, calls, sources and contents.
 
 A byte order mark counts before the charset that the type states, that one before what the text says
-of itself, and UTF-8 last. A charset that is not known counts as none. JSON is read as UTF-8 first:
-that is what it is written in (RFC 8259, 8.1), whatever a server says. Bytes are never replaced by
-others: what no charset reads is no text.
+of itself, and UTF-8 last. A charset that is not known counts as none. JSON is read as UTF-8 first
+(RFC 8259, 8.1), even if a server states another charset. Bytes are never replaced by others:
+content that no charset can read is not text.
 """
 
 import base64
@@ -48,7 +48,7 @@ _NO_CHARSETS = frozenset(
 _BESIDE_ASCII = re.compile(r"utf-(?:16|32)|iso2022|hz")
 """Charsets in which ASCII bytes may be something else."""
 _WIDER: Mapping[str, Sequence[str]] = {
-    # Those who state the narrow one write the wide one (Encoding standard, 4.2).
+    # Pages that state the narrow charset use the wide one (Encoding standard, 4.2).
     "iso8859-1": ("cp1252", "iso8859-1"),
     "iso8859-9": ("cp1254", "iso8859-9"),
     "gb2312": ("gb2312", "gb18030"),

@@ -1,4 +1,4 @@
-"""Keys derived from the master secret, what is done with them, and columns that hold it.
+"""Keys derived from the master secret, their uses, and columns with sealed values.
 
 One secret, three uses, kept apart by HKDF labels (RFC 5869): the pepper under which API keys are
 digested, the key that signs cursors, and the AES-GCM key that encrypts stored secrets. An earlier
@@ -118,16 +118,16 @@ def fingerprint(*parts: bytes) -> bytes:
 _SEALED = "sealed"
 
 _MOMENTS = ("created_at", "registered_at", "updated_at")
-"""Columns of which the first that a table has says since when a row is there."""
+"""Columns of which the first that a table has is the time of a row's creation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
     """The description of a sealed value.
 
-    `place` takes a row with the columns of its key and `place_columns`. `digest` is a
-    column with a digest of the same value. `member` is the member of a JSON object that holds the
-    value in base64. Short-lived values end by themselves within a day or so: nobody waits for them.
+    `place` takes a row with the columns of its key and `place_columns`. `digest` is a column with a
+    digest of the same value. `member` is the member of a JSON object that holds the value in
+    base64. Short-lived values expire within about a day, so that a rotation need not rewrite them.
     """
 
     place: Callable[[Any], str]
@@ -153,7 +153,7 @@ def sealed(
 class SealedColumn:
     """A column, or a member of its JSON objects, with sealed values.
 
-    A change of the master secret finds by these descriptions what is still under the key before it.
+    A change of the master secret finds by these descriptions the values under the previous key.
     """
 
     column: Column[Any]
@@ -171,7 +171,7 @@ class SealedColumn:
 
     @property
     def moment(self) -> Column[Any]:
-        """The column with the time since when a row is there."""
+        """The column with the time of a row's creation."""
         columns = self.column.table.columns
         return next(columns[name] for name in _MOMENTS if name in columns)
 

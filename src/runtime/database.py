@@ -53,11 +53,11 @@ class Work(ABC):
         notified after the commit.
         """
         self.prefetched_rows: list[PrefetchedRow] = []
-        """Rows that nobody has asked for yet; whoever asks first takes them."""
+        """Rows that no caller has read yet; the first caller that reads them removes them."""
         self._moments = count()
 
     def next_moment(self) -> datetime:
-        """`now`, and a microsecond later each time: for rows that stand in line as they were made.
+        """`now`, and a microsecond later each time: for rows that keep the order of their creation.
 
         The wire does not show the difference.
         """
@@ -82,7 +82,7 @@ class SingleStatement(Work):
     def __init__(
         self, connection: psycopg.AsyncConnection[Any], check: Callable[[], Awaitable[None]]
     ) -> None:
-        """`check` has the pool look at its other connections."""
+        """`check` makes the pool check its other connections."""
         super().__init__()
         self._connection = connection
         self._check = check
@@ -97,7 +97,7 @@ class SingleStatement(Work):
 
     @override
     async def lost(self) -> None:
-        """Its pool discards it by itself, and now what was lost with it."""
+        """Its pool discards it by itself, and now other connections lost with it."""
         await self._check()
 
 
@@ -281,7 +281,7 @@ class Transaction(UnitOfWork):
         self._changes.begin()
 
     async def commit(self) -> None:
-        """Commit, give the connection back, and tell of it."""
+        """Commit, return the connection, and notify."""
         await self._transaction.commit()
         logs = self._changes.take()
         await self._stack.aclose()
@@ -296,7 +296,7 @@ class Transaction(UnitOfWork):
 
     @asynccontextmanager
     async def between_transactions(self) -> AsyncIterator[None]:
-        """Commit, and begin anew after the block, which holds neither a connection nor a lock.
+        """Commit, and begin again after the block, which holds neither a connection nor a lock.
 
         `now` is that of the new transaction. A block that raises leaves none open.
         """
@@ -460,7 +460,7 @@ def _give_back(connection: AdaptedConnection | None, _: object) -> None:
 
 
 def columns_of(row: object) -> Mapping[str, Any]:
-    """The columns of a row by name, whatever class its statement says it is."""
+    """The columns of a row by name, regardless of the class that its statement names."""
     return cast("Mapping[str, Any]", cast("Row[Any]", row)._mapping)
 
 

@@ -48,7 +48,7 @@ class ObjectStore:
     async def put(self, key: str, chunks: AsyncIterator[bytes]) -> int:
         """Write an object as its bytes arrive; returns their number.
 
-        When `chunks` raises, nothing of the object remains, and the exception goes on.
+        When `chunks` raises, nothing of the object remains, and the exception propagates.
         """
         size = 0
         with self._reported(key):
@@ -88,7 +88,7 @@ class ObjectStore:
             return (await obstore.head_async(self._store, key))["size"]
 
     async def delete(self, key: str) -> None:
-        """Remove an object; one that is not there is removed already."""
+        """Remove an object; a missing one counts as removed."""
         with self._reported(key):
             try:
                 await obstore.delete_async(self._store, key)
@@ -124,7 +124,7 @@ class ObjectStore:
 
     @contextmanager
     def _reported(self, key: str) -> Iterator[None]:
-        """Tell the operator why a store failed and the caller only that it did."""
+        """Log for the operator why a store failed, and raise for the caller only that it did."""
         try:
             yield
         except FileNotFoundError:
@@ -185,7 +185,7 @@ def _lacks_room(directory: Path) -> bool:
 
 
 def _make_durable(path: Path) -> None:
-    """Have a file and its name on the disk before a row says that it is there."""
+    """Sync a file and its name to the disk before a row names it."""
     for place in (path, path.parent):
         handle = os.open(place, os.O_RDONLY)
         try:

@@ -60,7 +60,7 @@ _SPECIAL_V6 = tuple(
 
 
 def is_host(host: str) -> bool:
-    """Tell whether this can be a host, as it is looked up: a name in ASCII, or an address.
+    """True for a valid host, as it is resolved: a name in ASCII, or an address.
 
     One that ends in a number is an address, in any spelling that the machine reads (URL standard,
     3.5).
@@ -80,7 +80,7 @@ def is_host(host: str) -> bool:
 
 
 def _is_readable(name: str) -> bool:
-    """True for a name in Punycode that stands for one: our client writes it out."""
+    """True for a name in Punycode that can be decoded, as our client decodes it."""
     try:
         idna.decode(name)
     except UnicodeError:
@@ -111,7 +111,7 @@ def is_public(address: Address) -> bool:
     """True when anyone on the internet could reach this address as well.
 
     `ipaddress.is_global` alone is not a guard: it has passed transition addresses that embed
-    private ones, and its answer differs between Python versions. So the lists stand here, and both
+    private ones, and its answer differs between Python versions. So the lists are here, and both
     must agree.
     """
     if not address.is_global or address.is_multicast:
@@ -157,7 +157,7 @@ class Listener:
         return host.rstrip(".").lower() == self.host.rstrip(".")
 
     def is_at(self, address: Address, places: Collection[Address]) -> bool:
-        """Tell whether the listener, which is at these places, answers at an address.
+        """True when the listener, which is at these places, answers at an address.
 
         One of this machine counts as answering at every address of it: a listener on one, or on
         0.0.0.0, is reached by the others or may be after its next start.
@@ -184,8 +184,8 @@ def is_local(address: Address) -> bool:
 class OwnListeners:
     """All listeners that a process knows of.
 
-    Whatever an operator allows, a person who makes the platform call a URL, a database or a server
-    must not reach Temporal, its UI, PostgreSQL or the API by it (ADR 0067).
+    A person who makes the platform call a URL, a database or a server must not reach Temporal, its
+    UI, PostgreSQL or the API by it, even if an operator allows such addresses (ADR 0067).
     """
 
     listeners: tuple[Listener, ...] = ()
@@ -204,7 +204,7 @@ class OwnListeners:
     def is_own(
         self, host: str, address: Address, port: int, names: Mapping[str, Collection[Address]]
     ) -> bool:
-        """Tell whether a connection to `host`, at this address and port, is one to the platform.
+        """True when a connection to `host`, at this address and port, reaches the platform.
 
         `names` has the addresses of the listeners that are known by a name.
         """
@@ -246,7 +246,7 @@ class Allowance:
         return cls(entry, port)
 
     def covers(self, host: str, address: Address, port: int) -> bool:
-        """Tell whether a connection to `host`, at this address and port, is meant."""
+        """True when the entry covers a connection to `host` at this address and port."""
         if self.port not in {None, port}:
             return False
         if isinstance(self.place, str):
@@ -261,7 +261,7 @@ class OutboundPolicy:
     allowed: tuple[Allowance, ...] = ()
     """Places that may be reached although they are not public."""
     own: OwnListeners = field(default_factory=OwnListeners)
-    """Places that are never reached, whatever is allowed."""
+    """Places that are never reached, even if an operator allows them."""
     connect_seconds: float = 10
     read_seconds: float = 60
     max_redirects: int = 5
@@ -275,7 +275,7 @@ class OutboundPolicy:
         return cls(allowed=allowed, own=OwnListeners.of(own))
 
     def permits(self, host: str, address: Address, port: int) -> bool:
-        """Tell whether a connection to `host`, at an address and port not our own, may be made."""
+        """True when a connection to `host`, at an address and port not our own, may be made."""
         if is_public(address):
             return True
         return any(allowance.covers(host, address, port) for allowance in self.allowed)
@@ -314,7 +314,7 @@ None when it is called: then the connection itself is judged, after the name was
 
 @contextmanager
 def saving_by(policy: OutboundPolicy) -> Iterator[None]:
-    """Judge what is saved while the block runs."""
+    """Judge the hosts that are saved while the block runs."""
     token = saving.set(policy)
     try:
         yield
@@ -342,9 +342,9 @@ def url_problem(text: str) -> str | None:
 
 
 def host_problem(host: str, port: int) -> str | None:
-    """The reason for which a host is never called, as far as it tells.
+    """The reason for which a host is never called, as far as the host alone decides.
 
-    Of one that is being saved, whether it may be called, too.
+    A host that is being saved is judged by the policy of `saving`, too.
     """
     if not is_host(host):
         return NO_HOST
@@ -375,9 +375,9 @@ def host_name_problem(text: str) -> str | None:
 
 
 def canonical_host(host: str) -> str:
-    """One spelling of all that name the same host: lower case, in ASCII, without a last dot.
+    """The canonical spelling of a host: lower case, in ASCII, without a last dot.
 
-    An address is written as it is called. Raises ValueError for what is no host.
+    An address is written as it is called. Raises ValueError for an invalid host.
     """
     bare = host.strip().removeprefix("[").removesuffix("]")
     # IDNA reads these as dots too.
@@ -397,7 +397,7 @@ def canonical_host(host: str) -> str:
 def target_problem(
     scheme: str, host: str | None, port: int | None, *, has_user: bool
 ) -> str | None:
-    """The reason not to call what a URL names, whatever it resolves to; a host may be unknown."""
+    """The reason not to call a URL, whose host need not be resolvable."""
     if scheme not in _PORTS:
         return "The URL must start with http:// or https://."
     if has_user:

@@ -1,7 +1,7 @@
-"""Texts without the secrets that stand in them.
+"""Texts without the secrets in them.
 
-What is redacted is the whole text, before anything of it is cut or its white space collapsed: a
-part of a secret, or one spelled anew, is not recognized any more.
+The whole text is redacted, before it is cut or its white space is collapsed: a part of a secret, or
+another spelling, would not be recognized.
 """
 
 import base64
@@ -24,7 +24,7 @@ _ROUNDS = 6
 _LOOSE = str.maketrans("", "", " \t\r\n\v\f\0\xa0\\+\ufffd")
 """Characters that escaping, wrapping and wrong charsets add to a text, or change in it."""
 _ALPHABETS = str.maketrans("", "", "-_/=")
-"""Characters that, beside `+`, tell one base64 from another."""
+"""Characters that, beside `+`, differ between the variants of base64."""
 _CHARSETS = ("utf-8", "utf-16-le", "utf-16-be", "cp1252", "latin-1")
 """Charsets in which servers write; some write one and say another."""
 _TRACEABLE = 8
@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 
 class Redaction:
-    """Puts a mark where a secret stands; `marks` are the marks by secret.
+    """Replaces secrets by marks; `marks` are the marks by secret.
 
     A secret is marked as it is, escaped once or twice as in JSON, or encoded for a URL, for HTML or
     in base64. A text in which it can be traced in any other way, such as escaped more often, mixed,
@@ -73,7 +73,7 @@ class Redaction:
         self._shortest = min((len(trace) for trace, _ in traces), default=None)
 
     def __bool__(self) -> bool:
-        """True when there is anything to look for."""
+        """True when there is a secret to search for."""
         return bool(self._marks)
 
     def text(self, text: str) -> str:
@@ -82,9 +82,9 @@ class Redaction:
         return self._traced(text) or text
 
     def stands_in(self, chunks: Iterable[bytes]) -> bool:
-        """True when a secret stands in the bytes, as it is or as it is usually written.
+        """True when a secret is in the bytes, as it is or in a usual encoding.
 
-        One of fewer than eight characters is not looked for: it may be there by chance.
+        One of fewer than eight characters is ignored: it may be there by chance.
         """
         spellings = [
             text.encode("utf-8", "surrogatepass")

@@ -82,7 +82,7 @@ class RehearsalDatabase(Database):
         if self._connection is None:
             self._connection = await self.engine.connect()
             _ = await self._connection.begin()
-            # A person who looks around in a debugger takes longer.
+            # A person in a debugger takes longer.
             idle = text("SET LOCAL idle_in_transaction_session_timeout = 0")
             await self._connection.execute(idle)
         return self._connection

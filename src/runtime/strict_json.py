@@ -234,7 +234,7 @@ def _nodes(root: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
 
 
 def _dotted(path: tuple[str | int, ...]) -> str:
-    """The path as the client reads it, safe to encode whatever the keys hold."""
+    """The path as the client reads it, safe to encode with any keys."""
     text = ".".join(str(part) for part in path)[:200]
     return _FORBIDDEN.sub("\ufffd", text)
 

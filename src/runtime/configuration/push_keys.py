@@ -44,7 +44,7 @@ class VapidKey:
         return cls(subject, base64url.encode(point), ECKey.import_key(pem))
 
     def token(self, audience: str, expires: int) -> str:
-        """Proves to one push service who sends, until a moment in seconds since the epoch."""
+        """Authenticates the sender to one push service, until a time in seconds since the epoch."""
         claims = {"aud": audience, "exp": expires, "sub": self.subject}
         return jwt.encode({"typ": "JWT", "alg": "ES256"}, claims, self.private)
 
@@ -110,6 +110,6 @@ class ApnsKey:
         return cls(key_id, team_id, topic, key)
 
     def token(self, now: int) -> str:
-        """Proves who sends; APNs takes it for an hour."""
+        """Authenticates the sender; APNs accepts it for an hour."""
         header = {"alg": "ES256", "kid": self.key_id}
         return jwt.encode(header, {"iss": self.team_id, "iat": now}, self.private)

@@ -17,8 +17,8 @@ _PATIENCE_OF_ANSWERS = 0.7
 def platform_database(settings: Settings, application: str, *, answers: bool = False) -> Database:
     """Its transactions go through the pooler where there is one; `application` names the process.
 
-    A process that `answers` requests does not wait long for a PostgreSQL that does not answer.
-    Who listens or migrates needs a session of its own, and uses `settings.database_url`.
+    A process that `answers` requests does not wait long for a PostgreSQL that does not answer. A
+    process that listens or migrates needs a session of its own, and uses `settings.database_url`.
     """
     pooler = settings.database_pooler_url
     url = (pooler or settings.database_url).get_secret_value()

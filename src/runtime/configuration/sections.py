@@ -100,7 +100,7 @@ _Url = Annotated[str, AfterValidator(_callable)]
 class ProviderSettings(BaseModel):
     """One provider, by camelCase keys in JSON.
 
-    Without a client nobody can sign in to it by OAuth. The URLs stand for the provider's own.
+    Without a client, sign-in by OAuth is not available. The URLs replace the provider's own.
     """
 
     model_config = ConfigDict(
@@ -111,7 +111,7 @@ class ProviderSettings(BaseModel):
     client_secret: SecretStr | None = None
     """None for a public client, which proves itself by PKCE alone."""
     scopes: tuple[str, ...] | None = None
-    """Permissions that users are asked for, instead of all that the adapter can use."""
+    """Permissions that users are asked to grant, instead of all that the adapter can use."""
     api_url: _Url | None = None
     authorization_url: _Url | None = None
     token_url: _Url | None = None
@@ -302,7 +302,7 @@ class RateSettings(BaseSettings):
     """Such uses that a process takes at once."""
 
     trusted_proxies: Listed = ()
-    """Addresses and CIDR ranges of proxies whose `X-Forwarded-For` says who calls."""
+    """Addresses and CIDR ranges of proxies whose `X-Forwarded-For` names the client."""
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -317,7 +317,7 @@ _BUILD = re.compile(r"[A-Za-z0-9_.+-]{1,60}")
 
 
 class WorkerVersions(StrEnum):
-    """The use of worker versions, which decides who executes work that is open at a rollout."""
+    """The use of worker versions, which decides the workers that execute open work at a rollout."""
 
     NEWEST = "newest"
     """The build that started last takes all work over, open work too."""
@@ -358,7 +358,7 @@ class DeploymentSettings(BaseSettings):
 
 
 OTHER = "other"
-"""Stands for each value that the list does not name: nobody adds a series by a run."""
+"""Replaces each value that the list does not name, so that a run cannot add a series."""
 
 _ENTRY = re.compile(r"([a-z][a-zA-Z0-9_.-]{0,39})=([^\x00]{1,2000})")
 

@@ -256,7 +256,7 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
 
 
 def load_settings(**known: Any) -> Settings:
-    """The settings of this process's environment, and what is `known` besides, by field.
+    """The settings of this process's environment, and the `known` ones, by field.
 
     Raises SettingsError that names the variables.
     """

@@ -67,7 +67,7 @@ def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 def without_tokens(text: str) -> str:
-    """The text without what is shaped like one of our tokens, or like a credential."""
+    """The text without parts that look like one of our tokens, or like a credential."""
     return _SECRET_TEXT.sub(_REDACTED, text)
 
 
@@ -84,10 +84,10 @@ def _clean(key: str, value: object) -> object:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The facts that a log may tell of an unexpected exception.
+    """The facts of an unexpected exception that a log may contain.
 
-    Database errors quote statements, parameters and rows, so of those only the class, SQLSTATE
-    and constraint are told.
+    Database errors quote statements, parameters and rows, so of those only the class, SQLSTATE and
+    constraint are logged.
     """
     facts: dict[str, Any] = {
         "error_type": type(error).__name__,

@@ -23,7 +23,7 @@ _FORMAT = "WORKSPACE_LOG_FORMAT"
 
 
 def take_over() -> None:
-    """Write as JSON whatever this process prints, warns of, or ends with.
+    """Write everything that this process prints, warns of, or ends with as JSON.
 
     A process whose log is for a console, or that has a terminal, is left as it is.
     """
@@ -160,9 +160,9 @@ _swapping = threading.Lock()
 
 @contextmanager
 def children_written_on() -> Iterator[None]:
-    """Have what is started in this block inherit `child_output` in place of our own streams.
+    """Let processes started in this block inherit `child_output` in place of our own streams.
 
-    For starts that name no streams. What this process writes meanwhile takes the same way.
+    For starts that name no streams. Output of this process takes the same way in the block.
     """
     if not is_taken_over():
         yield

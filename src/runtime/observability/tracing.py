@@ -58,7 +58,7 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 def request_span(
     name: str, headers: Sequence[tuple[bytes, bytes]]
 ) -> "AbstractContextManager[Span | None]":
-    """The span of a request, which goes on with the trace that its headers name."""
+    """The span of a request, which continues the trace that its headers name."""
     if _Tracing.tracer is None:
         return _NOTHING
     carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers}

@@ -46,8 +46,8 @@ from runtime.outbound_policy import Address, OutboundPolicy
 class Caller:
     """The work in whose name a task calls others.
 
-    `key` is the same whenever the task is done again, and `execution` is whoever would do so.
-    `calls` counts those begun so far; `connection_id` is the connection that they go through.
+    `key` is the same for each repetition of the task, and `execution` is the execution that repeats
+    it. `calls` counts those begun so far; `connection_id` is the connection that they go through.
     """
 
     workspace_id: UUID
@@ -59,7 +59,7 @@ class Caller:
 
 
 calling: ContextVar[Caller | None] = ContextVar("calling", default=None)
-"""None where calls are nobody's: they have no turns."""
+"""None for calls without a caller, which have no turns."""
 
 
 def call_through(connection_id: UUID) -> None:
@@ -97,7 +97,7 @@ Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The reading of an answer: so many bytes of its body, and whether more are a failure."""
+    """The reading of an answer: at most `limit` bytes of its body; whether more are a failure."""
 
     limit: int
     follows: bool
@@ -107,7 +107,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a call: a silent host is told from a slow one only once connected."""
+    """The progress of a call: a silent host differs from a slow one only once connected."""
 
     host: str
     connected: bool = False
@@ -140,7 +140,7 @@ class OutboundClient:
     ) -> None:
         self.policy = policy
         self.turns: Turns | None = None
-        """The turns of whoever calls; a process that has callers sets it."""
+        """The turns of callers; a process that has callers sets it."""
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
         self._tls = tls
@@ -314,7 +314,7 @@ class CountedStream(httpx2.AsyncByteStream):
 
 def core_request(hop: Hop, policy: OutboundPolicy, progress: Progress) -> httpcore2.Request:
     """The hop as httpcore2 sends it: our headers, framed by httpx2."""
-    # What is beyond ASCII goes as HTTP has always read it (RFC 9110, 5.5).
+    # Characters beyond ASCII are sent as HTTP has always read them (RFC 9110, 5.5).
     headers = httpx2.Headers(hop.headers, encoding="latin-1")
     framed = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
     return httpcore2.Request(

@@ -185,7 +185,7 @@ class MailClient:
 
 @contextmanager
 def _translated_errors(host: str) -> Iterator[None]:
-    """Our error for one of aiosmtplib's; its text stays behind, for it may quote what was sent."""
+    """Our error for one of aiosmtplib's; its text is left out, because it may quote the mail."""
     try:
         yield
     except TimeoutError:
@@ -211,7 +211,7 @@ def _content(mail: Mail, server: MailServer) -> bytes:
     message["Subject"] = _one_line(mail.subject)
     message["Date"] = format_datetime(utc_now())
     message["Message-ID"] = mail.message_id
-    # Nobody is to answer a machine with a machine (RFC 3834).
+    # Asks other servers to send no automatic reply (RFC 3834).
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.body, charset="utf-8")
     return message.as_bytes()

@@ -85,7 +85,7 @@ class OutboundResponse:
         except (ValueError, OverflowError):
             return None
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write
+            moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, even with another zone
         return max(0.0, (moment - utc_now()).total_seconds())
 
     @property
@@ -94,7 +94,7 @@ class OutboundResponse:
         return ContentType.parse(self.headers.get("content-type", ""))
 
     def text(self, media_type: str | None = None) -> str | None:
-        """The body as text, of this type whatever it says it is; None when it is no text."""
+        """The body as text of this type, regardless of the stated one; None when it is not text."""
         return self._read_as(media_type or self.content_type.media_type).decode(self.body)
 
     def shown_text(self, media_type: str) -> str | None:
@@ -121,7 +121,7 @@ class OutboundResponse:
         return self.content()[0]
 
     def parsed(self) -> JsonValue:
-        """The value of a body that is JSON, whatever type it says it is; None when it is empty.
+        """The value of a body as JSON, regardless of its content type; None when it is empty.
 
         Raises InvalidBodyError when it is not JSON (RFC 8259: no NaN), or nests too deep to read.
         """
@@ -199,7 +199,9 @@ def _values(value: str | Sequence[str]) -> str | list[str]:
 
 
 def check_url(url: httpx2.URL) -> None:
-    """Refuse what must not be called whatever it resolves to. Raises InvalidUrlError."""
+    """Refuse a URL that must not be called, regardless of the addresses of its host. Raises
+    InvalidUrlError.
+    """
     problem = target_problem(
         url.scheme, url.raw_host.decode("ascii"), url.port, has_user=bool(url.userinfo)
     )

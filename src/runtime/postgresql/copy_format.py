@@ -1,7 +1,7 @@
 """The formats of COPY (PostgreSQL's manual, "COPY", "File Formats").
 
-In the binary format PostgreSQL takes ids, moments and numbers as they are, and does not look for
-escapes in texts. Where ids and moments are texts already, the text format takes less.
+In the binary format PostgreSQL takes ids, times and numbers as they are, and does not search texts
+for escapes. Where ids and times are texts already, the text format takes less.
 """
 
 import struct
@@ -13,7 +13,7 @@ HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TRAILER = b"\xff\xff"
 
 LENGTH = struct.Struct(">i")
-"""The length of a value, which stands before it."""
+"""The length of a value, which precedes it."""
 LENGTH_OF_JSON = struct.Struct(">ib")
 """The length of JSON for JSONB, which is one more than that of its text, and its version."""
 
@@ -24,7 +24,7 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def columns(count: int) -> bytes:
-    """The beginning of a row of so many columns."""
+    """The beginning of a row with this number of columns."""
     return struct.pack(">h", count)
 
 
@@ -50,7 +50,7 @@ def value(content: UUID | datetime | bool | int | str | None) -> bytes:
 
 
 def text_column(values: Sequence[bool | int | str | None]) -> Sequence[str]:
-    """The values of a column as they stand in the lines of the text format."""
+    """The values of a column as the lines of the text format have them."""
     texts = [one if type(one) is str else str(one) for one in values]
     together = "".join(texts)
     if any(one in together for one in "\\\n\r\t"):

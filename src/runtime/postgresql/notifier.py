@@ -1,10 +1,10 @@
-"""NOTIFY and LISTEN between processes: that there is something to look at, after a commit.
+"""NOTIFY and LISTEN between processes: a commit left work or news.
 
-A worker hears that a commit left something to do: a row of the outbox, an event that an automation
-subscribes to, or a run that has ended and so makes room for another. Workers are told in turn,
-since each would look for what one has found (ADR 0120). Readers of the log of a workspace hear
-which log has grown. Requests that wait for durable work hear of its end. All look at the tables
-then; a notification that is lost costs a second, because they also look once a second.
+A worker is notified of new work after a commit: a row of the outbox, an event that an automation
+subscribes to, or a run that has ended and so makes room for another. Workers are notified in turn,
+since each would query for the work that one has found (ADR 0120). Readers of the log of a workspace
+are notified which log has grown, and requests that wait for durable work of its end. All read the
+tables then; a lost notification costs a second, because they also read them once a second.
 """
 
 import asyncio
@@ -67,12 +67,12 @@ class Notifier:
         self._due.set()
 
     def notify_readers(self, workspace_ids: Collection[str]) -> None:
-        """Notify soon who reads the logs of these workspaces; call it after the commit."""
+        """Notify readers of the logs of these workspaces; call it after the commit."""
         self._logs.update(workspace_ids)
         self._due.set()
 
     def notify_waiters(self, work_ids: Collection[UUID]) -> None:
-        """Notify soon who waits for the end of this work; call it after the commit."""
+        """Notify requests that wait for the end of this work; call it after the commit."""
         self._answers.update(map(str, work_ids))
         self._due.set()
 
@@ -105,7 +105,7 @@ class Notifier:
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _taken(self) -> Sequence[tuple[str, str]]:
-        """The channels and payloads of everything to tell, which is then forgotten."""
+        """The channels and payloads of all pending notifications, which are then cleared."""
         workers, self._workers = self._workers, False
         answers, self._answers = sorted(self._answers), set()
         logs, self._logs = sorted(self._logs), set()
@@ -123,7 +123,7 @@ class _Workers:
         self._connection = connection
         self._channels: Sequence[str] = ()
         self._until = 0.0
-        # Processes that begin together do not tell the same worker.
+        # A random start, so that processes that begin together do not notify the same worker.
         self._turn = secrets.randbelow(1 << 16)
 
     async def next_channel(self) -> str:
@@ -160,8 +160,8 @@ async def listen(
 ) -> None:
     """Call the function of a channel with each payload, reconnecting for ever; `url` is libpq's.
 
-    `on_connect` is called whenever the listening begins: what was sent before is lost. Who listens
-    to the channel of all workers is one of them, and takes its turns.
+    `on_connect` is called whenever the listening begins: earlier notifications are lost. A listener
+    of the channel of all workers is one of them, and takes its turns.
     """
     name = WORKER_NAME if CHANNEL in channels else None
     while True:
@@ -174,7 +174,7 @@ async def listen(
                 await _begin(connection, called)
                 on_connect()
                 await _receive(connection, called)
-        except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
+        except Exception as error:  # noqa: BLE001  # also a standby, which accepts no LISTEN yet
             reason = type(error).__name__
             log.warning("a listener lost its connection", channels=[*channels], reason=reason)
             await asyncio.sleep(RETRY_SECONDS)
@@ -184,7 +184,7 @@ async def _begin(
     connection: psycopg.AsyncConnection, channels: Mapping[str, Callable[[str], None]]
 ) -> None:
     """Begin to listen to these channels."""
-    # For those that come with an answer to LISTEN.
+    # For notifications that arrive with an answer to LISTEN.
     connection.add_notify_handler(lambda one: channels[one.channel](one.payload))
     for channel in channels:
         await connection.execute(f"LISTEN {channel}")

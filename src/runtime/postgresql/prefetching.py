@@ -70,7 +70,7 @@ class LeadingStatement(Generic[R]):
 
 
 class _Joint:
-    """One statement for a leading one and others; their columns stand in its row in turn."""
+    """One statement for a leading one and others; its row has the columns of all in order."""
 
     def __init__(
         self, leading: LeadingStatement[Any], others: Sequence[PreparedStatement[Any]]
@@ -81,7 +81,7 @@ class _Joint:
         parts = [f"SELECT * FROM ({leading.statement.text}) AS lead"]  # noqa: S608  # compiled
         for number, other in enumerate(others):
             following = f"({self._following(other.text, number)}) AS of_{number}"
-            # Only a row that is there says so.
+            # Only an existing row has a value in this column.
             row = f"(SELECT true, of_{number}.* FROM {following}) AS row_{number}"  # noqa: S608
             parts.append(f"LEFT JOIN LATERAL {row} ON true")
         self.text = " ".join(parts)

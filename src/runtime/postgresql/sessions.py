@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 from typing_extensions import override
 
-# Below the 30 s of an activity: the database has the first word on what is too long.
+# Below the 30 s of an activity: the statement timeout of the database ends first.
 LIMITS = {"statement_timeout": "20s", "idle_in_transaction_session_timeout": "1min"}
 TIME_ZONE = "UTC"
 
@@ -79,7 +79,8 @@ class Reach:
         return since is not None and time.monotonic() >= since + self.patience
 
     def require_hope(self) -> None:
-        """Raise DatabaseUnreachableError when it is given up, and was asked a moment ago.
+        """Raise DatabaseUnreachableError when the server is considered unreachable, and was asked a
+        moment ago.
 
         Requests in line then fail at once, in place of one after the other.
         """
@@ -87,9 +88,9 @@ class Reach:
             raise DatabaseUnreachableError("PostgreSQL did not answer a moment ago")
 
     async def wait_for(self, answer: asyncio.Future[Any]) -> None:
-        """Wait for an answer of PostgreSQL, as long as it answers others meanwhile.
+        """Wait for an answer of PostgreSQL while it answers other connections.
 
-        Raises DatabaseUnreachableError when it is given up.
+        Raises DatabaseUnreachableError when it answers none.
         """
         deadline = time.monotonic() + PATIENCE
         while not (await asyncio.wait({answer}, timeout=self.patience))[0]:
@@ -134,7 +135,7 @@ class Reach:
 async def _ended(task: asyncio.Future[Any]) -> None:
     """Wait for the end of a task, also when this is cancelled meanwhile.
 
-    Whoever closes a connection frees memory that the driver reads while a statement is under way.
+    Closing a connection frees memory that the driver reads while a statement is in progress.
     """
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -147,13 +148,13 @@ async def _ended(task: asyncio.Future[Any]) -> None:
 
 
 def _close_unwanted(opening: asyncio.Task[Any]) -> None:
-    """Close a connection that came after nobody waited for it any more."""
+    """Close a connection that was opened after its caller had stopped waiting."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().pgconn.finish()
 
 
 def _cut_off(connection: psycopg.AsyncConnection[Any]) -> None:
-    """End the conversation on this side: the driver then reads that the server is gone."""
+    """End the conversation on this side: the driver then reads the end of the stream."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 
@@ -306,7 +307,7 @@ class SinglePool:
                 return connection
 
     async def _pooled(self) -> BoundedConnection:
-        """A connection of the pool; one who waits hears when PostgreSQL does not answer."""
+        """A connection of the pool; a waiting caller fails when PostgreSQL does not answer."""
         deadline = time.monotonic() + PATIENCE
         while True:
             self._reach.require_hope()
@@ -322,7 +323,7 @@ class SinglePool:
                     return await self.pool.getconn(timeout=PATIENCE)
 
     async def require_answer(self, *, is_open: bool) -> None:
-        """Raise when PostgreSQL does not answer. All who wait share one question.
+        """Raise when PostgreSQL does not answer. All waiting callers share one check.
 
         To a pool that is open it may refuse one connection more, for then it does answer.
         """
@@ -365,8 +366,8 @@ class ChangedLogs:
     """The logs that the transaction of one connection has written to so far.
 
     PostgreSQL says so by a notice, once for each log. The trigger that numbers events raises it, so
-    every writer gets it, whatever they wrote and by which statement. After the commit the process
-    notifies the readers of these logs.
+    every writer gets it, by any statement. After the commit the process notifies the readers of
+    these logs.
     """
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
@@ -420,7 +421,9 @@ _CONFLICTS = frozenset({"40001", "40P01", "55P03", "57014"})
 
 
 def is_connection_lost(error: BaseException) -> bool:
-    """Recognize the end of a transaction: nothing helps in it, whatever is rolled back."""
+    """Recognize an error that ends the transaction, so that a rollback to a savepoint does not
+    help.
+    """
     if isinstance(error, PendingRollbackError):
         return True
     cause = _cause(error)
@@ -436,7 +439,7 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Recognize a server that has no room left for what is written."""
+    """Recognize a server without space for the written data."""
     cause = _cause(error)
     return cause is not None and cause.sqlstate == _DISK_FULL
 

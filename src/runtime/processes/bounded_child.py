@@ -1,4 +1,4 @@
-"""The child of `bounded_processes`: answers calls one after the other until its parent is gone."""
+"""The child of `bounded_processes`: answers calls one after the other until its parent ends."""
 
 import importlib
 import os
@@ -71,10 +71,10 @@ def main() -> None:
 
 
 def _yield_processors() -> None:
-    """Leave half of the processors to everybody else, and on the others let them go first.
+    """Leave half of the processors to other processes, and yield to them on the other half.
 
     All children of a machine take the same half. A low priority alone does not keep a processor
-    free: who wakes up there waits for the end of a turn, and finds its caches filled.
+    free: a process that wakes up there waits for the end of a time slice, and its caches are cold.
     """
     os.nice(_NICENESS)
     if sys.platform == "linux":
@@ -83,7 +83,7 @@ def _yield_processors() -> None:
 
 
 def _called(request: bytes, seconds: float) -> tuple[Answer, bytes]:
-    # Its signal is not handled: it ends the process, whatever the library is doing.
+    # Its signal is not handled: it ends the process even while a library holds the GIL.
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         name, _, argument = request.partition(b"\n")

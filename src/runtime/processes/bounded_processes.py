@@ -34,7 +34,7 @@ SECONDS = 2.0
 PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
-"""Seconds for which an evaluation may stop a loop before it goes on in a thread."""
+"""Seconds for which an evaluation may stop a loop before it continues in a thread."""
 QUEUE_SECONDS = 1.0
 """Seconds that an evaluation waits before it is refused. A quick one has made room by then."""
 _THREADS = 8
@@ -49,7 +49,7 @@ class OverLimitError(Exception):
 
 
 class CrowdedError(UnavailableError):
-    """Too much work that takes long is under way; nothing of it was done."""
+    """Too much long work is in progress; nothing was done."""
 
     def __init__(self) -> None:
         super().__init__("Too many long evaluations are running. Try again.")
@@ -101,7 +101,7 @@ class BoundedProcesses:
     def _take(self) -> "_Child":
         with self._lock:
             if self._owner != os.getpid():
-                # After a fork the children are those of the parent.
+                # After a fork the children belong to the parent.
                 self._owner, self._idle = os.getpid(), []
             while self._idle:
                 child = self._idle.pop()
@@ -183,7 +183,7 @@ _turn = threading.local()
 
 
 class _Limits:
-    """Limits on the evaluations that are under way in threads; None sets no limit."""
+    """Limits on concurrent evaluations in threads; None sets no limit."""
 
     per_key: ClassVar[KeyedLimiter | None] = None
     total: ClassVar[KeyedLimiter | None] = None
@@ -194,10 +194,11 @@ evaluating_for: ContextVar[Hashable] = ContextVar("evaluating_for", default=None
 
 
 def refuse_beyond(per_key: int, total: int | None = None, waiting: int | None = None) -> None:
-    """Let `evaluate_bounded` refuse what would wait for long for others of this process.
+    """Let `evaluate_bounded` refuse evaluations that would wait for long for others of this
+    process.
 
-    For callers who hold something meanwhile that others need, such as a connection. At most
-    `waiting` evaluations of a key wait; more are refused at once.
+    For callers that hold a shared resource while they wait, such as a connection. At most `waiting`
+    evaluations of a key wait; more are refused at once.
     """
     _Limits.per_key = KeyedLimiter(per_key, QUEUE_SECONDS, waiting)
     _Limits.total = None if total is None else KeyedLimiter(total, QUEUE_SECONDS)
@@ -232,7 +233,7 @@ async def evaluate_bounded(work: Callable[[], Result]) -> Result:
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:
-    # Of a caller who is gone, the thread goes on, and counts.
+    # The thread of a cancelled caller continues, and counts.
     return await asyncio.shield(asyncio.create_task(_in_turn(work)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PREDECESSOR = "WORKSPACE_PREDECESSOR_EXIT"
-"""The variable in which a process is told the exit code of the one it takes the place of."""
+"""The variable with the exit code of the process that this one replaces."""
 OUT_OF_MEMORY = 128 + signal.SIGKILL
 """The code told of a process that the kernel killed for its memory; containers show the same."""
 _FROM_INSIDE = frozenset(
@@ -25,9 +25,9 @@ _FROM_INSIDE = frozenset(
 
 
 def ended_by_itself(code: int | None) -> bool:
-    """Tell whether a process died of what it did. A negative code is a signal.
+    """True when a process died of its own work. A negative code is a signal.
 
-    None, for an end that was not seen, counts as that.
+    None, for an end that was not seen, counts as such.
     """
     if code is None:
         return True
@@ -52,10 +52,11 @@ _COUNTER = "oom_kill"
 
 
 def memory_kills() -> int:
-    """The number of such kills since the start of the machine; 0 where nobody counts them.
+    """The number of such kills since the start of the machine; 0 where the kernel does not count
+    them.
 
-    The exit code of a killed process is that of a kill by anybody. So the count of the kernel
-    tells, which kills when the memory of the machine, or of a group, is used up.
+    The exit code does not say who killed a process. The kernel counts its kills when the memory of
+    the machine, or of a group, is used up.
     """
     try:
         lines = COUNTERS.read_text().splitlines()

@@ -30,7 +30,7 @@ class FaultPoint(StrEnum):
     AFTER_PAGE_BEFORE_PROGRESS = "after_page_before_progress"
     """A page of a source is kept; the run does not say so."""
     AFTER_BATCH_OF_ROWS = "after_batch_of_rows"
-    """A batch of rows is staged and committed; the activity goes on."""
+    """A batch of rows is staged and committed; the activity continues."""
     AFTER_ROWS_BEFORE_COMMIT = "after_rows_before_commit"
     """The rows of a run are applied; nothing is committed."""
     AFTER_ENTRIES_BEFORE_COMMIT = "after_entries_before_commit"
@@ -67,7 +67,7 @@ class FaultPoint(StrEnum):
     IMPORT_AUTOMATIONS = "import_automations"
     IMPORT_VERIFYING = "import_verifying"
     IMPORT_ROLLBACK = "import_rollback"
-    """A chunk of this stage of a legacy import is committed; the activity goes on."""
+    """A chunk of this stage of a legacy import is committed; the activity continues."""
 
 
 def stage_of_import(stage: str) -> FaultPoint:

@@ -41,7 +41,7 @@ class TemporalUnreachableError(ConnectionError):
 
 
 class UnknownNamespaceError(ConnectionError):
-    """Temporal is there, and has no such namespace."""
+    """Temporal answers, and has no such namespace."""
 
     retryable = False
 

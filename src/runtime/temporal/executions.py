@@ -97,10 +97,10 @@ _FOREIGN = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib", "st
 
 
 class BriefFailureConverter(DefaultFailureConverter):
-    """Keeps what we say of a failure, and of any other exception what it is and where it arose.
+    """Keeps the message of our failures, and of any other exception its type and place.
 
     The text of an unexpected exception may quote rows and requests, and be longer than a history
-    takes; it stands in the log of the process. Of stack traces only our own frames are kept
+    takes; it is in the log of the process. Of stack traces only our own frames are kept
     (architecture.md#no-user-data).
     """
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 class Bounds:
     """The work of a family that a workspace has at most; None for no bound.
 
-    More than `running` waits in the outbox, more than `open` is refused. Of automation runs the
-    operator says how many run, by `WORKSPACE_RUNNING_CAP`. Legacy imports, which belong to no
+    More than `running` waits in the outbox, more than `open` is refused. For automation runs the
+    operator sets `running` by `WORKSPACE_RUNNING_CAP`. Legacy imports, which belong to no
     workspace, are counted by user.
     """
 
@@ -80,7 +80,7 @@ class Family(StrEnum):
     def workflow_id(self, subject_id: uuid.UUID | str, execution: str = "") -> str:
         """The business id of one piece of work, which makes a repeated start harmless.
 
-        `execution` tells apart the executions of work that goes on after it had ended.
+        `execution` distinguishes the executions of work that continues after it had ended.
         """
         return f"{self.value}/{subject_id}/{execution}".rstrip("/")
 
@@ -92,7 +92,9 @@ class Queue(StrEnum):
     """Workflows and short database activities."""
 
     IO = "io"
-    """Whatever leaves the machine, unless the worker that asks for it serves this queue, too."""
+    """Activities that leave the machine, unless the worker that schedules them serves this queue,
+    too.
+    """
 
     IO_OVERFLOW = "io-overflow"
     """The same, of workspaces that hold their share of `io`."""
@@ -115,7 +117,7 @@ def temporal_ui_url(base: str, namespace: str, workflow_id: str) -> str:
 
 
 RESTARTS_IN_MEMO = "restarts"
-"""For work that begins anew from its row: how many executions ended before without closing it."""
+"""For work that begins again: the number of executions that ended without closing its row."""
 
 ATTRIBUTES_IN_MEMO = "attributes"
 """For runs: the short texts by which people know them."""

@@ -54,16 +54,16 @@ class StartRequest(TypedDict):
     weight: NotRequired[int]
     """Beside the other starts in its line its age counts `weight + 1` times: see `AWAITED`."""
     attributes: NotRequired[dict[str, str]]
-    """Short texts by which people know it; they stand in the memo of the execution."""
+    """Short texts by which people know it, for the memo of the execution."""
     traceparent: NotRequired[str]
-    """Its cause, for whoever follows traces."""
+    """Its cause, for traces."""
     restarts: NotRequired[int]
-    """For work that begins anew from its row: how many executions ended before this one without
-    closing it, with this one."""
+    """For work that begins again from its row: the number of executions that ended without closing
+    it, plus this one."""
     child: NotRequired[bool]
     """The row only has a turn in its line: its caller starts the execution then, as its child."""
     execution: NotRequired[str]
-    """For work that goes on after it had ended: what follows its id in that of the execution."""
+    """For work that continues after it had ended: the suffix of the id of the execution."""
 
 
 class CancelRequest(TypedDict):
@@ -95,7 +95,7 @@ AWAITED = 2
 """The weight of a start that a person waits for. Any other has 1, so none waits more than half as
 long again as another of its family in its workspace."""
 ANEW = 3
-"""The weight of what begins anew. It holds its place among what is under way already."""
+"""The weight of work that begins again. It holds its place among the running work already."""
 
 _WEIGHT = "coalesce(request ->> 'weight', '1')"
 
@@ -187,7 +187,7 @@ async def withdraw_starts(
 
 
 async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
-    """True while nobody has claimed the start of a subject."""
+    """True while no relay has claimed the start of a subject."""
     unclaimed = select(outbox.c.id).where(
         outbox.c.subject_id == subject_id,
         outbox.c.intent == Intent.START,
