@@ -139,7 +139,7 @@ async def _ready(state: StateDir, process: asyncio.subprocess.Process, output: P
 
 
 async def _line() -> None:
-    """Wait for a line, or the end, of what is typed."""
+    """Wait for a line, or the end, of the standard input."""
     typed = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin, typed.set)

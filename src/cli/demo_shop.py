@@ -128,7 +128,7 @@ class WorkspaceClient(ApiClient):
         return str(database["id"] if "id" in database else database["database"]["id"])
 
     async def create_records(self, database_id: str, rows: Sequence[Json]) -> None:
-        """One record per row, so many in one call."""
+        """Create one record per row, in batches."""
         for first in range(0, len(rows), _BATCH):
             operations = [
                 {"op": "create", "data": {"title": row.get("name"), **row}}
@@ -174,7 +174,7 @@ class WorkspaceClient(ApiClient):
 
 
 async def open_shop(client: WorkspaceClient, today: date) -> None:
-    """Fill a workspace with the shop, whose refund waits for whoever looks."""
+    """Fill a workspace with the shop, whose refund waits for an approval."""
     orders_id = await client.create_database("Orders", FIELDS, VIEWS)
     await client.create_records(orders_id, orders(today))
     invoice = await client.publish("Send the invoice", INVOICE)

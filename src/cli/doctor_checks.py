@@ -292,7 +292,7 @@ async def check_object_store(settings: Settings) -> Finding:
 
 
 async def check_disks(settings: Settings) -> Finding:
-    """Look how much room is left on the disks of this machine that the platform writes to."""
+    """Check the free space on the disks of this machine that the platform writes to."""
     places = dict(_directories(settings))
     places |= await _data_directory(settings)
     disks: dict[int, tuple[list[str], int, int]] = {}
@@ -323,7 +323,7 @@ def _directories(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def _nearest(directory: Path) -> Path:
-    """The directory, or the one above it that is there."""
+    """The directory, or the nearest existing one above it."""
     directory = directory.absolute()
     return next(one for one in (directory, *directory.parents) if one.exists())
 

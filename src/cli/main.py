@@ -16,7 +16,7 @@ def main() -> None:
     Temporal's native threads may still ask for an interpreter that is being finalized, which
     would abort a command after its work is done (temporalio/sdk-python#300).
     """
-    # Looking for cycles among what is being imported takes a seventh of the time.
+    # Garbage collection during the imports takes a seventh of the time.
     gc.disable()
     from runtime.observability import process_output
 

@@ -76,7 +76,7 @@ async def recent_pollers(
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),
-        # The other mode tells of one partition of the queue only.
+        # The other mode reports only one partition of the queue.
         api_mode=DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
         task_queue_types=[_TYPES[queue]],
         versions=TaskQueueVersionSelection(

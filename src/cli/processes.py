@@ -166,7 +166,7 @@ def api(
     ] = 8000,
 ) -> None:
     """Run the API server."""
-    # Looking for cycles among what is being imported takes a third of the time of a start.
+    # Garbage collection during the imports takes a third of the time of a start.
     gc.disable()
     from api.app import create_app
     from runtime.observability.logs import configure_logging
@@ -180,8 +180,8 @@ def api(
         refuse_beyond(_LONG_EVALUATIONS_OF_ONE_CALLER, _LONG_EVALUATIONS)
         asyncio.run(require_secret_key(settings))
         app = create_app(settings)
-        # What is there by now stays, and a request that makes many objects soon lets go of them:
-        # looking for cycles among them took a third of the time of a large batch.
+        # Objects of the start are permanent, and a request frees its many objects soon: garbage
+        # collection among them took a third of the time of a large batch.
         gc.freeze()
         gc.set_threshold(50_000, 10, 10)
         gc.enable()
@@ -194,13 +194,13 @@ def listening_at(settings: Settings, address: str) -> Settings:
 
 
 def _serve(app: "FastAPI", host: str, port: int) -> None:
-    """Answer requests until a signal; what is under way then is still answered."""
+    """Answer requests until a signal; requests in progress are still answered."""
     from api.server import Server
 
     def close_streams() -> None:
-        # A database that does not answer holds up whoever waits for it.
+        # A database that does not answer holds up the requests that wait for it.
         cut_off_later(ANSWER_SECONDS + CLOSING_SECONDS, 0)
-        # Those who watch something come back to another process, and this one need not wait.
+        # Clients of streams reconnect to another process, so this one need not wait.
         app.state.services.streams.closing = True
         app.state.services.hub.closing = True
         app.state.services.awaited.close()
@@ -252,7 +252,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run a worker until SIGTERM, then drain it."""
-    # Looking for cycles among what is being imported takes a third of the time of a start.
+    # Garbage collection during the imports takes a third of the time of a start.
     gc.disable()
     import uvloop
 

@@ -119,7 +119,7 @@ class Standing:
 
     @property
     def left(self) -> "Sequence[Outdated]":
-        """The values that a rotation seals anew."""
+        """The values that a rotation seals again."""
         return [one for one in self.values if one.key_id in self.configured]
 
     @property
@@ -129,7 +129,10 @@ class Standing:
 
 
 async def standing(database: "Database", keys: "KeyRing") -> Standing:
-    """Look what is not under the current key. Raises WrongSecretKeyError and StartError."""
+    """Count values that are not under the current key.
+
+    Raises WrongSecretKeyError and StartError.
+    """
     from models.core.secret_keys import check_keys, known_keys, outdated_values
     from models.people.credentials import outdated_keys
     from models.people.invitations import open_invitations

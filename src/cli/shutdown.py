@@ -19,11 +19,11 @@ ANSWER_SECONDS = 10
 CLOSING_SECONDS = 4.0
 """The time a process then has to close its connections, and one that is stopped while it starts."""
 DRAIN_SECONDS = 30.0
-"""After this time a stopping worker ends whatever is left, such as a wait for the database."""
+"""Seconds after which a stopping worker ends remaining work, such as a wait for the database."""
 
 
 def cut_off_later(seconds: float, code: int) -> None:
-    """End the process after a while, whatever still waits in it."""
+    """End the process after a while, even if a thread still waits in it."""
     cut_off = threading.Timer(seconds, os._exit, [code])
     cut_off.daemon = True
     cut_off.start()
@@ -46,8 +46,7 @@ async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]
 async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run services that never end by themselves for the length of the block.
 
-    One that fails ends the block, which without it would go on as if all were well. Raises what it
-    raised.
+    One that fails ends the block, which would otherwise continue without it. Raises its error.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -66,7 +65,7 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Log a failure at once: the process may be cut off before its end tells of it."""
+    """Log a failure at once: the process may be killed before its end reports it."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, EXPLAINED):
         log.error("a service of the process has failed", reason=str(error))

@@ -156,7 +156,7 @@ def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]
     deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     running = {**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}
-    # Where a start is not executed here, nobody here hears of its begin in time.
+    # A process that does not execute a start is not notified of its begin in time.
     ahead = LIMITS.ahead if version.takes_over else 1
     relay = Relay(
         parts.database,
@@ -176,7 +176,7 @@ def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]
 
 
 def _notifier(parts: Parts, database_url: str) -> Notifier:
-    """The notifier of a process, which tells other processes of its commits."""
+    """The notifier of a process, which notifies other processes of its commits."""
     notifier = Notifier(libpq_url(database_url))
     parts.starts.on_foreign_begin = notifier.notify_workers
     parts.database.notify_readers = notifier.notify_readers
@@ -285,10 +285,10 @@ async def run_worker(
 ) -> None:
     """Work until SIGTERM or SIGINT, then drain; from the moment it is ready, touch `heartbeat`.
 
-    `predecessor` is the exit code of the process before this one, where somebody saw its end.
-    A signal before that ends it at once. Raises StartError for a wrong secret key,
-    SilentWorkerError for workers that no longer poll, and whatever a worker failed with: their
-    process must be replaced.
+    `predecessor` is the exit code of the process before this one, if a supervisor saw its end. A
+    signal before that ends it at once. Raises StartError for a wrong secret key, SilentWorkerError
+    for workers that no longer poll, and the error of a worker that failed: their process must be
+    replaced.
     """
     stop = _Stop()
     url, version = settings.database_url.get_secret_value(), WorkerVersion.of(settings)
@@ -367,17 +367,18 @@ async def _beat(heartbeat: Path | None) -> None:
 def _cut_off_later(code: int) -> None:
     """End the process after a while. Work that is cut off is durable: another worker repeats it.
 
-    Who was asked to end did so in order, and is no loss that any work is blamed for.
+    A process that was asked to end exits in order, so that no work is suspected for it.
     """
     cut_off_later(DRAIN_SECONDS, code)
 
 
 class NearCallInterceptor(Interceptor):
-    """Leaves what workflows put on `io` on their own queue; replays need not do the same.
+    """Leaves activities that workflows put on `io` on their own queue; replays need not do the
+    same.
 
     Temporal hands an activity over with the answer to the workflow task that schedules it, where
     both have one queue and the worker a free slot. On a queue of its own it costs another write and
-    a poll. What is handed over comes without its priority, which therefore stands in a header.
+    a poll. It is handed over without its priority, which is therefore in a header.
     """
 
     @override
@@ -472,8 +473,8 @@ class _MetricsHandler(BaseHTTPRequestHandler):
     registry: CollectorRegistry
     sdk_url: str
 
-    def do_GET(self) -> None:  # the name that the library looks for
-        """Answer with all metrics, whatever the path."""
+    def do_GET(self) -> None:  # the name that the library calls
+        """Answer every path with all metrics."""
         body = generate_latest(self.registry) + self._of_the_sdk()
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4)

@@ -12,7 +12,7 @@ from cli.console import say, terminal
 _COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST SEEN", "MESSAGE")
 _WATCHED = ("state", "runs", "lastFailedAt", "assigneeUserId", "note")
 _LOOK_SECONDS = 2.0
-"""Between two looks at an incident that is watched."""
+"""Seconds between two reads of a watched incident."""
 _RECORD_COLUMNS = ("ID", "DATABASE", "RUNS", "LAST SEEN", "TITLE")
 
 

@@ -53,7 +53,7 @@ def profiles_path() -> Path:
 
 
 def read_profiles(path: Path) -> Profiles:
-    """The profiles of a file, none when it is not there. Raises StartError."""
+    """The profiles of a file, none when it does not exist. Raises StartError."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         entries = document.get("profiles", {})

@@ -37,7 +37,7 @@ def size_of_spreadsheet(file: Path) -> int:
 
 
 async def pieces_of(file: Path, size: int, display: Display) -> AsyncIterator[bytes]:
-    """A file, a piece at a time; the display shows how much of it was sent."""
+    """A file, a piece at a time; the display shows the progress."""
     count = 0
     with file.open("rb") as stream:
         while piece := stream.read(_PIECE):

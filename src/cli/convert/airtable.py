@@ -61,7 +61,7 @@ _AS_TEXT = {
 _LINK = "multipleRecordLinks"
 _GONE = {"button": "buttons", "externalSyncSource": "names of synced sources"}
 _ZONES = {"utc": "UTC", "client": None}
-"""The zones of a field that are no name: `client` is that of the person who exported it."""
+"""The values of a zone that are not names: `client` is the zone of the exporting person."""
 _TRUE = {"checked": "true", "": "false"}
 
 Files = Mapping[str, bytes]
@@ -194,7 +194,7 @@ def _options(field: Mapping[str, Any]) -> list[Option]:
 
 
 def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
-    """Tell what of a table has no equivalent."""
+    """Report the parts of a table without an equivalent."""
     for field in table["fields"]:
         if warning := _AS_TEXT.get(field["type"]):
             bundle.report.lose(f"{table['name']}: {warning}")

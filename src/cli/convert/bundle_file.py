@@ -29,7 +29,7 @@ _SPOOLED = 1 << 20
 
 
 Block = tuple[str, JsonObject, Sequence["Block"]]
-"""Kind, content and what is nested in it."""
+"""Kind, content and nested blocks."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Waiting:
 
 @dataclass(slots=True)
 class Report:
-    """Rows by kind, and what was left out or changed, with how often."""
+    """Rows by kind, and omissions and changes with their counts."""
 
     rows: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -133,7 +133,7 @@ class BundleFile:
         return item
 
     def surface(self, own: str, kind: str, blocks: Iterable[Block], **home_of: str) -> None:
-        """A surface of an item, or of a record, and what stands on it."""
+        """A surface of an item, or of a record, and its blocks."""
         self.row("surfaces.ndjson", "surface", id=own, kind=kind, **home_of, **self.dated())
         self._blocks(own, None, blocks)
 

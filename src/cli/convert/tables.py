@@ -21,9 +21,9 @@ Row = Sequence[str | None]
 
 
 class Times:
-    """The days and times of an export, and what is to be told of them.
+    """The days and times of an export, and the notes on them.
 
-    A time without a time zone is meant in `zone`; without that it is taken for UTC, and told.
+    A time without a time zone is in `zone`; without that it is read as UTC, with a note.
     """
 
     def __init__(self, report: Report, zone: str | None) -> None:

@@ -26,7 +26,7 @@ from runtime.temporal.families import Queue
 RPC_TIMEOUT = timedelta(seconds=10)
 
 WITHOUT_VERSION = ""
-"""Stands for the workers that have no version, where builds are named."""
+"""The name of the workers without a version, where builds are named."""
 
 
 class State(StrEnum):
@@ -185,7 +185,7 @@ _NO_NAME = "(without version)"
 
 @dataclass(frozen=True, slots=True)
 class BuildOverview:
-    """One build. Pinned work stays with it; following work goes on with the current one."""
+    """One build. Pinned work stays with it; following work continues with the current one."""
 
     build: str
     """Empty for workers that have no version."""
@@ -198,7 +198,7 @@ class BuildOverview:
 
 
 async def overview(deployment: Deployment) -> Sequence[BuildOverview]:
-    """Every build, the newest first; what has no version stands at the end, if there is any."""
+    """Every build, the newest first; workers without a version are last."""
     routing = await deployment.routing()
     shares = {build.build_id: (build.state, build.share) for build in routing.builds}
     ramping = sum(build.share for build in routing.builds if build.state is State.RAMPING)

@@ -23,7 +23,7 @@ _WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The outcome of a move: verdicts on all, and how many executions have moved."""
+    """The outcome of a move: verdicts on all executions, and the number that moved."""
 
     verdicts: Sequence[Verdict]
     moved: int

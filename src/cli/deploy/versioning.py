@@ -48,12 +48,12 @@ class WorkerVersion:
 
     @property
     def takes_over(self) -> bool:
-        """True when it executes whatever is open and whatever comes."""
+        """True when it executes all open work and all new work."""
         return self.use is not WorkerVersions.PROMOTED
 
     @property
     def poller_group(self) -> str:
-        """The name by which a task queue tells its pollers; empty for pollers without a version."""
+        """The name of the pollers in a task queue; empty for pollers without a version."""
         return "" if self.use is WorkerVersions.OFF else f"{self.deployment}:{self.build}"
 
     def config(self) -> WorkerDeploymentConfig:

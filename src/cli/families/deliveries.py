@@ -1,4 +1,4 @@
-"""Deliveries, as a family of work: what is attempted has an execution, and none waits for ever."""
+"""Deliveries, as a family of work: each attempted one has an execution, and none waits forever."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol

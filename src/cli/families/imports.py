@@ -1,4 +1,4 @@
-"""Families of what comes in: runs of data sources, and legacy imports."""
+"""Families of imports: runs of data sources, and legacy imports."""
 
 from typing import Any, ClassVar, Protocol
 
@@ -79,13 +79,13 @@ _run = legacy_import_run.c
 
 
 class LegacyImportRow(WorkRow, Protocol):
-    """A run; it is of no workspace, and stands for itself where work is told apart by them."""
+    """A run. It has no workspace, and uses its own id where work is grouped by workspace."""
 
     execution: str
 
 
 class LegacyImports(WorkFamily[LegacyImportRow]):
-    """Runs that may wait for weeks, and whose ends may be taken back by another execution."""
+    """Runs that may wait for weeks, and that another execution may roll back after their end."""
 
     name, kind, row = "legacy_imports", LEGACY_IMPORTS, LegacyImportRow
     workflows: ClassVar = {Family.LEGACY_IMPORT: LegacyImport}

@@ -1,4 +1,4 @@
-"""Jobs: one family for each kind of job, and how one that died is taken back."""
+"""Jobs: one family for each kind of job, and the reversal of one that died."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -125,7 +125,7 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
         queued = row.status == RunStatus.QUEUED
         if latest is None and row.parent_run_id is not None:
             if not row.action_ended:
-                # Who waits for a run starts it, as long as it is open itself.
+                # The caller that waits for a run starts it, while the caller is open itself.
                 return Verdict.LEAVE
             return Verdict.CLOSE if queued else Verdict.RESTART
         if latest is not None and latest.sleeps and queued and row.admitted_at is not None:
@@ -205,7 +205,7 @@ _NODE = and_(
 
 
 class ActionRunRow(WorkRow, Protocol):
-    """A run, and the states of the automation run and of the node that asked for it."""
+    """A run, and the states of the automation run and of the node that requested it."""
 
     action_id: Id
     automation_run_id: Id | None
@@ -214,7 +214,7 @@ class ActionRunRow(WorkRow, Protocol):
 
 
 class ActionRuns(WorkFamily[ActionRunRow]):
-    """Runs of actions, asked for by a person or by a node of an automation run."""
+    """Runs of actions, requested by a person or by a node of an automation run."""
 
     name, kind, row = "action_runs", ACTION_RUNS, ActionRunRow
     workflows: ClassVar = {Family.ACTION_RUN: ActionRun}

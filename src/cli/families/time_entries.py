@@ -35,7 +35,7 @@ class EntryRow(WorkRow, Protocol):
 
 
 class TimeEntries(WorkFamily[EntryRow]):
-    """Entries that end by themselves. Somebody who stops the execution does not stop the clock."""
+    """Entries that end by themselves. Terminating the execution does not stop the clock."""
 
     name, kind, row = "time_entries", TIME_ENTRIES, EntryRow
     workflows: ClassVar = {Family.TIMER_DUE: TimerDue}

@@ -39,7 +39,7 @@ _Activities = Mapping[str, Callable[..., Any]]
 
 
 def main() -> None:
-    """Serve the standard streams; what anybody prints goes to the log of the worker."""
+    """Serve the standard streams; all printed output goes to the log of the worker."""
     answers = Pipe(os.dup(1))
     os.dup2(2, 1)
     # Ctrl-C and the end of a container are for the worker, which then ends this process.

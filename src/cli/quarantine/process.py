@@ -1,6 +1,6 @@
 """The quarantine of a worker: a process that executes one activity at a time, and its messages.
 
-The process is started when it is first needed, and ends when it is idle or its worker is gone.
+The process is started when it is first needed, and ends when it is idle or its worker has ended.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class QuarantineProcess:
             await _kill(process)
 
     async def _started(self) -> asyncio.subprocess.Process:
-        """The process. Its start goes on although an activity that waits for it gives up."""
+        """The process. Its start continues although an activity that waits for it is cancelled."""
         if self._process is not None and self._process.returncode is None:
             return self._process
         if self._starting is None:
@@ -191,7 +191,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """To the process: cancel what is executed."""
+    """To the process: cancel the activity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class OutOfMemory:
-    """From the process: the activity asked for more memory than there is."""
+    """From the process: the activity needed more memory than available."""
 
 
 def packed(values: Sequence[Any]) -> str:
@@ -253,7 +253,7 @@ Message: TypeAlias = (
 
 async def _send(process: asyncio.subprocess.Process, message: Message) -> None:
     assert process.stdin is not None, "it was asked for"
-    # Of a process that is gone, the reading end tells.
+    # The reading end reports the end of the process.
     with suppress(OSError):
         process.stdin.write(encoded(message))
         await process.stdin.drain()
@@ -283,7 +283,7 @@ class Pipe:
         self._lock = threading.Lock()
 
     def write(self, message: Message) -> None:
-        """Raises OSError when nobody reads any more."""
+        """Raises OSError when the reading end is closed."""
         left = memoryview(encoded(message))
         with self._lock:
             while left:

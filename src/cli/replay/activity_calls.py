@@ -81,7 +81,7 @@ class NodeActivities:
             await self._activities["run_quick_nodes"](call)
 
     async def _loop(self) -> None:
-        """Open a loop, and end it with what is recorded of its iterations."""
+        """Open a loop, and end it with its recorded iterations."""
         reply = await self._activities["open_loop"](self._call)
         if reply.iterations is not None and self._node.status not in OPEN_STATUSES:
             output = self._node.output or {}
@@ -162,7 +162,7 @@ class RecordedAnswer:
         return self._failure is not None and _is_of_call(self._failure[0])
 
     def fail(self) -> NoReturn:
-        """Raise the failure of the call, if that is what was recorded, else NotRecordedError."""
+        """Raise the recorded failure of the call, else NotRecordedError."""
         if self._failure is not None and self._has_failed:
             raise _failed(*self._failure, self.output)
         self.is_missing = True

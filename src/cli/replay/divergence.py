@@ -75,7 +75,7 @@ class Divergence:
     requested: Step | None
     raised: str
     places: Sequence[str]
-    """The places the code stands at, as file:line in function."""
+    """The current places of the code, as file:line in function."""
 
 
 async def explain(history: WorkflowHistory) -> Divergence:
@@ -93,9 +93,9 @@ async def traced(
     debug: bool = False,
     at_end: Callable[[RemoveFromCache], None] | None = None,
 ) -> Exception | None:
-    """Replay outside the sandbox, writing into `trace`; gives what the replayer reported.
+    """Replay outside the sandbox, writing into `trace`; returns the report of the replayer.
 
-    `at_end` is called while the workflow still stands where the replay left it.
+    `at_end` is called before the workflow is discarded.
     """
     replayer = Replayer(
         workflows=WORKFLOWS,
@@ -111,7 +111,7 @@ async def traced(
 
 
 def divergence(history: WorkflowHistory, trace: Trace) -> Divergence:
-    """Compare what was recorded with what the code gave.
+    """Compare the recorded commands with the commands of the code.
 
     After the first difference nothing more of the code is known, so only the first counts.
     """
@@ -295,7 +295,7 @@ def print_reexecution(once: "Reexecution") -> None:
     for what in ("input", "output"):
         recorded, present = getattr(before, what), getattr(now, what)
         if what == "input" and present is None:
-            # A node that goes on with what it began before writes none.
+            # A node that continues an earlier attempt writes none.
             continue
         _print(f"  {what:<15}{'same' if recorded == present else 'differs'}")
         if recorded != present:
@@ -377,7 +377,7 @@ async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
 
 
 def _post_mortem(trace: Trace) -> None:
-    """A prompt in the frames of what was raised, else of the task that came furthest."""
+    """A prompt in the frames of the exception, else of the task that came furthest."""
     traceback = None if trace.error is None else trace.error.__traceback__
     if traceback is None:
         traceback = _traceback(max(trace.standing, key=len, default=[]))

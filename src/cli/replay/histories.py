@@ -54,7 +54,7 @@ def temporal_settings(state_dir: Path, address: str | None) -> TemporalSettings:
 
 
 async def choose_execution(client: Client, name: str, execution_id: str | None = None) -> Execution:
-    """The execution of a workflow id, or of the id of a run, job or whatever has a workflow.
+    """The execution of a workflow id, or of the id of a run, a job or other work.
 
     Raises HistoryUnavailableError.
     """
@@ -94,7 +94,7 @@ async def family_of(
 
 
 def followers(history: WorkflowHistory) -> list[Execution]:
-    """The executions an execution started as its children or went on as."""
+    """The executions an execution started as its children or continued as."""
     executions = []
     for event in history.events:
         if event.event_type == EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:

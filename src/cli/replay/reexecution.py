@@ -115,7 +115,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Reexecution:
-    """The two ends of one piece of work: `before` is what was recorded."""
+    """The two ends of one piece of work: `before` is the recorded one."""
 
     name: str
     kind: str
@@ -243,7 +243,7 @@ class _Executor:
         )
 
     def _require_source(self, run: SourceRunRow) -> None:
-        """Raise HistoryUnavailableError where what was read is not there any more."""
+        """Raise HistoryUnavailableError where the inputs do not exist any more."""
         is_import = run.data_source_id is None
         if self._request.options.live and not is_import:
             return
@@ -410,7 +410,7 @@ class NodeDebugger(pdb.Pdb):
             self.set_break(code.co_filename, _first_line(code), temporary=True)
         self.set_break(_FAILURE.co_filename, _first_line(_FAILURE))
         self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]
-        # A person who reads is no loop that stands still.
+        # The debugger may stop the loop for minutes, which must not be reported as a blocked loop.
         patience, bounded_processes.LOOP_SECONDS = bounded_processes.LOOP_SECONDS, math.inf
         sys.settrace(self.trace_dispatch)
         try:

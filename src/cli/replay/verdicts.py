@@ -46,9 +46,9 @@ class Outcome(StrEnum):
     DIVERGES = "diverges"
     """The code gives other commands than the history holds."""
     RAISES = "raises"
-    """The code raises where the history goes on, or its type is gone."""
+    """The code raises where the history continues, or its type no longer exists."""
     SKIPPED = "skipped"
-    """Not of this platform, or its history is gone: nothing is said about the code."""
+    """Not of this platform, or its history was deleted: this says nothing about the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Verdict:
     end: str | None
     outcome: Outcome
     reason: str = ""
-    """The engine's own words, where it did not go on."""
+    """The message of the engine, where it did not continue."""
 
     @property
     def failed(self) -> bool:
@@ -70,7 +70,7 @@ class Verdict:
 
 
 REPLAY_CONVERTER = replace(data_converter, failure_converter_class=DefaultFailureConverter)
-"""The worker's, but failures say all that was raised, to the developer who replays."""
+"""The converter of workers, but failures keep the whole exception for the developer who replays."""
 
 FOREIGN = "not a workflow of this platform"
 
@@ -128,7 +128,7 @@ def _is_foreign(history: WorkflowHistory) -> bool:
 
 
 def execution_id(history: WorkflowHistory) -> str:
-    """Temporal's run id; after a reset the first event is still that of what was reset."""
+    """Temporal's run id; after a reset the first event is still that of the execution before it."""
     events = reversed(history.events)
     resets = (event.workflow_task_failed_event_attributes.new_run_id for event in events)
     started = history.events[0].workflow_execution_started_event_attributes
@@ -174,7 +174,7 @@ class Recent:
 async def replay_recent(
     client: Client, selection: Recent, progress: Callable[[int], None]
 ) -> list[Verdict]:
-    """The verdict on every recent execution; `progress` is told how many there are so far."""
+    """The verdict on every recent execution; `progress` is called with their number so far."""
     executions = recent_executions(
         client, selection.within, selection.workflow_type, selection.limit
     )

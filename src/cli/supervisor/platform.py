@@ -1,4 +1,4 @@
-"""The platform on one machine, from start to stop: what is started, in which order."""
+"""The platform on one machine, from start to stop: its services in their order."""
 
 import asyncio
 import os
@@ -127,7 +127,7 @@ class Platform:
         if options.temporal_address is None:
             requests["temporal"] = (options.temporal_port, "--temporal-port")
             requests["temporalUi"] = (options.ui_port, "--ui-port")
-            # Free ones, of which Temporal would else choose others that nobody knows.
+            # Without a given port Temporal chooses one that no other process knows.
             requests["temporalHttp"] = (0, "--port")
             requests["temporalMetrics"] = (0, "--port")
         ports: dict[str, int] = {}
@@ -139,7 +139,7 @@ class Platform:
     def _shared_environment(self, temporal_address: str, ui_url: str) -> dict[str, str]:
         environment = dict(os.environ)
         if self._options.database_url is None:
-            # It stands before some other database.
+            # It is the pooler of some other database.
             environment.pop("DATABASE_POOLER_URL", None)
         if self._options.temporal_address is None:
             # A profile for some other Temporal must not add its TLS or key to ours.

@@ -51,7 +51,7 @@ class EmbeddedPostgres:
     """One PostgreSQL server below a state directory, reachable through a Unix socket only.
 
     The wheel brings good binaries and a launcher with effects we do not want: it adds an account,
-    opens every directory above the data to everyone, and starts a server nobody supervises.
+    opens every directory above the data to everyone, and starts a server without a supervisor.
     """
 
     def __init__(self, state: StateDir) -> None:
@@ -219,7 +219,7 @@ class EmbeddedPostgres:
         """Remove a postmaster.pid whose number belongs to no server of these data.
 
         It would make the server refuse to start. A number that is free, or whose process we may not
-        look at, stays: by it the server itself finds out whether something still uses its data.
+        inspect, stays: the server itself finds out by it whether a process still uses its data.
         """
         path = self._data / "postmaster.pid"
         with suppress(OSError, ValueError, IndexError, psutil.AccessDenied):
@@ -237,7 +237,8 @@ class EmbeddedPostgres:
             return False
 
     def _clear_socket_lock(self) -> None:
-        """Remove the lock of a socket that no server answers on, whoever has its number by now.
+        """Remove the lock of a socket that no server answers on, even if another process has its
+        number by now.
 
         Raises StartError when one answers: it is no server that ran on our data.
         """
@@ -261,7 +262,7 @@ def _processes_in(directory: Path) -> Sequence[psutil.Process]:
 def _answers(path: Path) -> bool:
     """True when a server listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
-        # One that is too busy to accept is there, too.
+        # A server that is too busy to accept runs, too.
         probe.setblocking(False)
         try:
             probe.connect(str(path))
@@ -319,7 +320,7 @@ class Account:
         kinds = ("inh-caps", "ambient-caps", "bounding-set")
         options += [f"--{kind}=-all{passage}" for kind in kinds]
         if passage:
-            # Else access(2), which PostgreSQL looks for its programs with, ignores capabilities.
+            # Otherwise access(2), by which PostgreSQL finds its programs, ignores capabilities.
             options.append("--securebits=+no_setuid_fixup")
         return [setpriv, *options, *command]
 

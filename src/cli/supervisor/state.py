@@ -103,7 +103,7 @@ class StateDir:
         return self.logs / f"{name}.log"
 
     def rotate_log(self, name: str) -> None:
-        """Begin a child's log anew when it is large; the one before is kept."""
+        """Rotate a child's log when it is large; the one before is kept."""
         rotate(self.log(name), _LOG_LIMIT)
 
     def secret_key(self) -> str:
@@ -174,9 +174,10 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def rotate(path: Path, limit: int) -> None:
-    """Move what a log holds to `<name>.1` once it is longer than `limit` bytes.
+    """Move the contents of a log to `<name>.1` once it is longer than `limit` bytes.
 
-    The file itself stays: a process that writes to it, opened to append, goes on at its beginning.
+    The file itself stays: a process that writes to it, opened to append, continues at its
+    beginning.
     """
     # A full disk may have room again the next time.
     with suppress(OSError):
@@ -221,10 +222,10 @@ def _port(text: str) -> int:
 def choose_port(
     requested: int, remembered: int | None, option: str, reserved: Collection[int] = ()
 ) -> int:
-    """The port asked for; for 0 the one remembered if it is still free, else a free one.
+    """The requested port; for 0 the remembered one if it is still free, else a free one.
 
-    A port is never one of the `reserved`, which nobody listens on yet. Raises StartError
-    when the port asked for is taken, or all are.
+    A port is never one of the `reserved`, which have no listener yet. Raises StartError when the
+    requested port is taken, or all are.
     """
     if requested != 0:
         if requested not in reserved and _is_free(requested):

@@ -42,7 +42,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One process of the platform, and how to tell that it does its work."""
+    """One process of the platform, and the check that it works."""
 
     name: str
     command: Sequence[str]
@@ -76,7 +76,7 @@ class Child:
 
     @classmethod
     async def start(cls, service: Service, state: StateDir, predecessor: int = 0) -> "Child":
-        """Start the process, which is told the exit code of the one before it.
+        """Start the process, and pass it the exit code of the one before it.
 
         Raises StartError when its program cannot be run.
         """
@@ -162,7 +162,7 @@ class Status:
             self._live.stop()
 
     def set(self, name: str, state: str, detail: str = "") -> None:
-        """Show the state of a service; what is shown already is not shown again."""
+        """Show the state of a service unless it is shown already."""
         if self._rows.get(name) == (state, detail):
             return
         self._rows[name] = (state, detail)
@@ -309,7 +309,7 @@ def _how(code: int) -> str:
 
 
 def kill_group(pid: int) -> None:
-    """SIGKILL to whatever is left of the process group that `pid` led."""
+    """Send SIGKILL to the processes that are left of the group that `pid` led."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -346,7 +346,8 @@ def _stray(record: Mapping[str, float]) -> psutil.Process | None:
 
 
 def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
-    """Wait for processes that may be nobody's children. Gives the ones that still run afterwards.
+    """Wait for processes that may be children of no process of ours. Returns the ones that still
+    run.
 
     A zombie has ended: where there is none to reap it, it stays. While it has threads that are
     still ending, it holds its ports and files.

@@ -26,7 +26,7 @@ _ONE_PARTITION = (
 )
 """Partitions spread a task queue over hosts. On one host they only forward tasks to each other."""
 _QUIET = (
-    # The defaults are those of a cluster, where other hosts change what is looked at.
+    # The defaults are those of a cluster, where other hosts change the data that is polled.
     'system.namespaceCacheRefreshInterval="1m"',
     'matching.ephemeralDataUpdateInterval="1m"',
     # Of the server's own workers, which clean up twice a day. Each poll is renewed every minute.
@@ -35,7 +35,7 @@ _QUIET = (
     "worker.ParentCloseMaxConcurrentActivityTaskPollers=1",
     "worker.ParentCloseMaxConcurrentWorkflowTaskPollers=2",
 )
-"""A fifth less processor time at rest."""
+"""A fifth less processor time while idle."""
 _PROBE_TIMEOUT = timedelta(seconds=2)
 
 

@@ -111,7 +111,7 @@ class _Conversion:
                     self._know(page, Place("record_link", dict(mention), dict(mention)))
 
     def _folder(self, folder: Folder, parent: str | None) -> None:
-        """Add what stands in a folder below an item."""
+        """Add the contents of a folder below an item."""
         for name in folder.names:
             path, inside = f"{folder.path}{name}", folder.inside(name)
             if path in self._sheets:
@@ -122,7 +122,7 @@ class _Conversion:
                 title = heading(text, name)
                 self._folder(inside, self._bundle.page(title, parent, blocks, self._items[path]))
             elif self._has_items(inside):
-                # Of a record, what stands below it has no other place.
+                # Contents below a record have no other place.
                 self._folder(inside, self._bundle.item("folder", title_of(name), parent))
         for name in folder.files:
             path = f"{folder.path}{name}"

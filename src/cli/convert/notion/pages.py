@@ -57,7 +57,7 @@ class PageWriter:
         self._places = places
 
     def blocks(self, text: str, folder: str) -> list[Block]:
-        """The blocks of a page that stands in a folder."""
+        """The blocks of a page in a folder."""
         return list(self._with_links(blocks_of(text), folder))
 
     def _with_links(self, blocks: Iterable[Block], folder: str) -> Iterator[Block]:
@@ -97,7 +97,7 @@ class PageWriter:
     def _shown_alone(
         self, kind: str, content: Mapping[str, Any], folder: str
     ) -> tuple[str, dict[str, Any]] | None:
-        """The block that stands for a paragraph which is one link and nothing else."""
+        """The block that replaces a paragraph which is only one link."""
         spans = content.get("text", [])
         if kind != "paragraph" or len(spans) != 1 or "link" not in spans[0]:
             return None
@@ -192,7 +192,7 @@ _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+.!|~<>$-])")
 _LONGEST = 10_000
 _MOST_SPANS = 500
 _DEEPEST = 12
-"""Levels of blocks; what is nested deeper stands on the last of them."""
+"""Levels of blocks; deeper blocks are moved to the last of them."""
 _LISTS = frozenset({"to_do", "bulleted_list_item", "numbered_list_item", "paragraph", "quote"})
 
 Span = dict[str, object]
@@ -280,7 +280,7 @@ def _line(line: str) -> Block:
 
 
 def spans_of(text: str, marks: tuple[str, ...] = ()) -> list[Span]:
-    """A line as pieces with marks and links; what is too much is cut off."""
+    """A line as pieces with marks and links, cut at the limits."""
     spans: list[Span] = []
     last = 0
     for match in _INLINE.finditer(text):

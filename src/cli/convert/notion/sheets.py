@@ -68,7 +68,7 @@ def opened_export(source: Path) -> Iterator[Folder]:
                 _put(root, PurePosixPath(path.relative_to(source).as_posix()), path.read_bytes)
         else:
             _sort(stack.enter_context(zipfile.ZipFile(source)), root, stack)
-        # What is around everything is the export itself, of which a page may list the pages.
+        # The outermost folder is the export itself, of which a page may list the pages.
         root.files.pop("index.html", None)
         while len(root.folders) == 1 and not (root.pages or root.tables or root.files):
             (root,) = root.folders.values()
@@ -236,7 +236,7 @@ def properties(text: str, headers: Sequence[str]) -> Mapping[str, str]:
 
 
 def without_properties(text: str, headers: Sequence[str]) -> str:
-    """The page of a row without the lines that say again what stands in its table."""
+    """The page of a row without the lines that repeat the cells of its table."""
     skipped = len(list(_lines(text, headers)))
     body = text.lstrip().partition("\n")[2]
     return "\n".join(body.split("\n")[skipped:])
@@ -256,7 +256,7 @@ def _cells(headers: Sequence[str], row: Sequence[str]) -> Mapping[str, str]:
 
 
 def _comparable(cell: str) -> str:
-    """A cell, in which pages are named by their ids: they are somewhere else from each page."""
+    """A cell, in which pages are named by their ids: their relative paths differ on each page."""
     plain = cell.strip()
     return _NAMED.sub(r"\g<title> (\g<id>) ", plain).strip() if _may_name(plain) else plain
 
