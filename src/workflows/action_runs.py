@@ -1,4 +1,4 @@
-"""The workflow of one action run: PostgreSQL says what is next, Temporal carries it out."""
+"""The workflow of one action run: PostgreSQL decides the next step, Temporal executes it."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
 class ActionRun:
     """One run of an action; the argument is the run's id.
 
-    A run that a node asked for is a child of the node's run, tried as often as the node is.
+    A run that a node requested is a child of the node's run, with the retries of the node.
     """
 
     @workflow.run
@@ -73,9 +73,9 @@ class ActionRun:
 
 
 async def _wait(called: CalledRun, seconds: float) -> None:
-    """Wait for the end of a called run; one that takes too long goes on without us."""
+    """Wait for the end of a called run; one that takes too long continues without its caller."""
     waiting: asyncio.Task[Any] = asyncio.create_task(run_called(called, outlives=True))
-    # Once we no longer wait for it, its end is nobody's.
+    # Without this, asyncio logs the failure of a task that is no longer awaited.
     waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         await workflow.wait([waiting], timeout=seconds)

@@ -116,7 +116,7 @@ async def call_outside(call: Callable[[Queue, int], Awaitable[T]]) -> T:
 
 
 async def _turn(seconds: float, key: str) -> None:
-    """Wait until a call may ask again, or until it is told that it may go."""
+    """Wait until a call may ask again, or until a signal says that it is its turn."""
     signal = asyncio.Event()
 
     def tell() -> None:
@@ -136,7 +136,7 @@ FIRST_CHECK_PAUSE = timedelta(seconds=1)
 
 
 LONGEST_CHECK_PAUSE = timedelta(hours=1)
-"""Between two checks of a run that is under way, but not as our child."""
+"""Seconds between two checks of a run that runs, but not as our child."""
 
 
 LONGEST_IN_LINE = timedelta(seconds=10)
@@ -163,11 +163,11 @@ class Attempts:
 async def run_called(
     run: CalledRun, attempts: Attempts | None = None, *, outlives: bool = False
 ) -> None:
-    """Run the child to its end, whatever the end; its row says what it was.
+    """Run the child to its end. Its row has the outcome.
 
     The row stays open only if the time of the last attempt is over. Cancelling this cancels the
-    child, unless it `outlives` us: then only our rows do. It has our fairness key: who waits for us
-    waits for it, too.
+    child, unless it `outlives` us: then only our rows do. It has our fairness key, because callers
+    that wait for us wait for it, too.
 
     A node that calls an automation, a node or a step that runs one, a node that runs an action, and
     the fire of a schedule all wait this way.
@@ -236,11 +236,11 @@ _CANCELLED = "cancelled"
 
 
 async def end_as_row(status: str, label: str, detail: str = "") -> str:
-    """End the execution as its row ended: with this status, or `closed` for one to be asked for.
+    """End the execution as its row ended. `closed` is a status that is still to be read.
 
-    It is asked for when somebody else has closed the row, or an earlier try of the last
-    transaction, whose reply was lost. Raises ApplicationError, whose type is the status, for a row
-    that failed or timed out, with `label` and `detail` around it as the message operators read; and
+    It is read when another transaction has closed the row, or an earlier attempt of the last one,
+    whose reply was lost. Raises ApplicationError, whose type is the status, for a row that failed
+    or timed out, with `label` and `detail` around it as the message operators read; and
     CancelledError for a cancelled one.
     """
     if status == CLOSED:

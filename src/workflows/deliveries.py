@@ -1,4 +1,4 @@
-"""The workflow that attempts a delivery until it arrives, or is given up (ADR 0055)."""
+"""The workflow that attempts a delivery until it arrives or expires (ADR 0055)."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The workflows of jobs: one type per family, so that operators can tell them apart."""
+"""The workflows of jobs: one type per family, so that operators can distinguish them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -89,7 +89,7 @@ class DatabaseDuplicate:
 
 @workflow.defn(name="DataSourcePreview")
 class DataSourcePreview:
-    """The first rows of a source, for whoever is about to bring them in."""
+    """The first rows of a source, before they are imported."""
 
     @workflow.run
     async def run(self, job_id: str) -> str:
@@ -98,7 +98,7 @@ class DataSourcePreview:
 
 @workflow.defn(name="DataSourceReversal")
 class DataSourceReversal:
-    """The writes of a run of a data source, taken back."""
+    """Revert the writes of a run of a data source."""
 
     @workflow.run
     async def run(self, job_id: str) -> str:
@@ -134,7 +134,7 @@ class FieldIndex:
 
 @workflow.defn(name="FieldRemoval")
 class FieldRemoval:
-    """The values of a field that is gone, taken out of the records."""
+    """Remove the values of a deleted field from the records."""
 
     @workflow.run
     async def run(self, job_id: str) -> str:
@@ -161,7 +161,7 @@ class MountSync:
 
 @workflow.defn(name="ProviderCall")
 class ProviderCall:
-    """A provider asked while somebody waits: a listing, a content, a test."""
+    """A call of a provider while a client waits: a listing, a content, a test."""
 
     @workflow.run
     async def run(self, job_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Workflows of a legacy import: check, review, each workspace, verify, take back (ADR 0043)."""
+"""Workflows of a legacy import: check, review, each workspace, verify, roll back (ADR 0043)."""
 
 import asyncio
 
@@ -35,8 +35,8 @@ with workflow.unsafe.imports_passed_through():
 class LegacyImport:
     """One execution of a run; a retry or a rollback of an ended run is another one.
 
-    The rows of the run say what is next. The execution asks for it, has it done, and asks again;
-    while a person has the next move it waits, for as long as that takes.
+    The rows of the run decide the next step. The execution reads it, executes it, and repeats.
+    While a person has to act it waits, without a limit.
     """
 
     def __init__(self) -> None:

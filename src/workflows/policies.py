@@ -30,7 +30,7 @@ JOB_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     backoff_coefficient=2,
     maximum_interval=timedelta(seconds=10),
-    # Some two minutes: longer than a database restarts, and then the job is taken back.
+    # Some two minutes: longer than a restart of the database. After them the job is reverted.
     maximum_attempts=20,
 )
 
@@ -42,7 +42,7 @@ FETCH_RETRY = RetryPolicy(
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=4,
 )
-"""For a source that does not answer; it goes on after the last page."""
+"""For a source that does not answer; a retry continues after the last page."""
 STAGE_TIMEOUT = timedelta(hours=1)
 """Start to close of reading and staging a million rows."""
 APPLY_TIMEOUT = timedelta(hours=1)
@@ -59,9 +59,9 @@ LONG_HISTORY = 4_000
 HEARTBEAT_TIMEOUT = timedelta(seconds=5)
 """The silence after which a regular activity counts as lost: five heartbeats.
 
-The call of a killed worker is made anew when that is over and another worker has begun. Shorter, it
-would take a worker that is only busy for a lost one: then a call is made twice, and a node without
-retries fails.
+The call of a killed worker is repeated after that time, once another worker has begun. A shorter
+one would take a busy worker for a lost one: then a call is made twice, and a node without retries
+fails.
 """
 
 STEP_TIMEOUT = timedelta(hours=2)
@@ -82,7 +82,7 @@ PURGE_RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     backoff_coefficient=2,
     maximum_interval=timedelta(seconds=30),
-    # Some two minutes: what is left after them is left to the next sweep.
+    # Some two minutes: the next sweep does the remaining work.
     maximum_attempts=8,
 )
 

@@ -1,7 +1,7 @@
 """The runners of workflows: unsandboxed in production, in a sandbox for replays.
 
-The sandbox loads the module that defines a workflow anew for every run, which costs a fourth of a
-worker's processor time. It would find what replays differently; tests find that before. Every
+The sandbox loads the module that defines a workflow again for every run, which costs a fourth of a
+worker's processor time. It would find code that replays differently; tests find that before. Every
 recorded history is replayed in the sandbox, and tests/workflows/test_purity.py holds that modules
 of workflows have no effects and share no state (ADR 0024, 0076).
 """
@@ -35,7 +35,7 @@ def production_runner(pinned: Collection[str] = ()) -> WorkflowRunner:
 def sandboxed_runner() -> SandboxedWorkflowRunner:
     """The runner of replays: the SDK's restrictions, with nothing passed through by name.
 
-    What a workflow passes through stands in its own file, under `imports_passed_through`.
+    A workflow names its passed modules in its own file, under `imports_passed_through`.
     """
     return _Sandboxed(restrictions=SandboxRestrictions.default)
 
@@ -56,11 +56,11 @@ class _Unsandboxed(UnsandboxedWorkflowRunner):
 class _Sandboxed(SandboxedWorkflowRunner):
     @override
     def prepare_workflow(self, defn: object) -> None:
-        """Nothing: each replay loads its workflow anew."""
+        """Nothing: each replay loads its workflow again."""
 
 
 class _WithoutContexts(WorkflowInstance):
-    """A workflow whose payloads are the same whatever they belong to.
+    """A workflow whose payloads do not depend on the workflow or activity that they belong to.
 
     For every payload the SDK asks the instance several times what it belongs to, for codecs and
     external stores. We have neither, and the questions cost more than the activation.

@@ -36,7 +36,7 @@ DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 class ScheduleFire:
     """One fire of a schedule of any family; the argument is the schedule's id.
 
-    It lasts as long as the run of its due time. So Temporal's overlap policies, which look at this
+    It lasts as long as the run of its due time. So Temporal's overlap policies, which count this
     workflow, act on the run itself.
     """
 
@@ -108,10 +108,10 @@ class Swept:
 
 @workflow.defn(name="Retention")
 class Retention:
-    """One sweep, batch by batch, in turn among the kinds; gives what was removed of each.
+    """One sweep, batch by batch, in turn among the kinds; returns the removed rows of each.
 
     It ends when nothing is left, or with its time: a busy hour may leave more than one execution
-    removes. A kind that cannot be removed hinders no other, and fails the sweep at its end.
+    removes. A kind that cannot be removed does not block others, and fails the sweep at its end.
     """
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class AutomationRun:
         finally:
             if self._execution is not None:
                 self._execution.stop()
-        # Where the run ended, for operators; the rest is in its row.
+        # The place where the run ended, for operators; all else is in its row.
         where = "" if self._execution is None else self._execution.ended_at
         return await end_as_row(status, "The run", where)
 

@@ -79,7 +79,7 @@ class GraphExecution:
         self._unreported: list[NodeEnd] = []
         self._attributes: dict[str, str] | None = None
         self._shown_skipped = 0
-        """So many of the plan state's skipped nodes are shown."""
+        """The number of the plan state's skipped nodes that are shown."""
         self._room = asyncio.Semaphore(MAX_PENDING)
         self._loops = LoopSteps(place.run_id, self.plan_state, waits)
         self._runs = {
@@ -115,7 +115,7 @@ class GraphExecution:
             self._attributes = attributes
 
     async def advance(self) -> None:
-        """Start what is ready, and wait for one thing to end."""
+        """Start the ready nodes, and wait for one to end."""
         self._start_ready()
         if self._only_waiting():
             refs = self.plan_state.skipped[self._shown_skipped :]
@@ -274,7 +274,7 @@ _FAILED = frozenset({NodeState.FAILED, NodeState.ABORTED})
 
 
 class NodeTable:
-    """One line per node: its state; how far a loop is; in iterations, how many are in each state.
+    """One line per node: its state, the progress of a loop, the number of iterations in each state.
 
     Nodes not reached yet are not shown.
     """
@@ -284,7 +284,7 @@ class NodeTable:
         self._scope_key = scope_key
         self._states: dict[str, tuple[str, int]] = {}
         self._inside: dict[str, dict[str, int]] = {}
-        """Of nodes in iterations: how many ended how, and how many are open."""
+        """For nodes in iterations, the number in each state."""
         self._progress: dict[str, str] = {}
         self._parked: set[NodeRef] = set()
 

@@ -134,8 +134,8 @@ def _parts(iterations: Iterations) -> Iterator[Iterations]:
 async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
     """Run one child. One ended from outside counts as failed; cancelling this cancels it.
 
-    A child of this id that has ended, as after a reset of ours, finds in the rows what it did. One
-    that has not is told to end, because the execution that started it is gone.
+    A child of this id that has ended, as after a reset of ours, finds its effects in the rows. One
+    that has not ended is signalled to end, because the execution that started it no longer exists.
     """
     pause = FIRST_PAUSE
     while True:

@@ -133,7 +133,7 @@ class Waits:
 
 
 async def _resolved_within(resolution: asyncio.Event, seconds: float | None, summary: str) -> bool:
-    """True when a wait is resolved before so many seconds are over."""
+    """True when a wait is resolved within these seconds."""
     try:
         await workflow.wait_condition(
             resolution.is_set,
