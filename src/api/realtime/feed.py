@@ -59,11 +59,11 @@ class End(IntEnum):
     """The reason a feed ends: status codes of RFC 6455, 7.4."""
 
     RESTART = 1012
-    """The process ends; the client mints a ticket and goes on after its last `seq`."""
+    """The process ends; the client creates a ticket and continues after its last `seq`."""
     WITHDRAWN = 1008
     """The member left the workspace, or the session has ended."""
     TOO_SLOW = 1013
-    """More is unread than is kept; the client goes on after its last `seq`."""
+    """More is unread than is kept; the client continues after its last `seq`."""
 
 
 class Feed(ABC):
@@ -79,7 +79,7 @@ class Feed(ABC):
         self.live = False
         """It has caught up: the hub sends what follows."""
         self.knows_presence = False
-        """It was sent who else is connected."""
+        """The presence of other members was sent."""
         self.over: End | None = None
         """The reason it has ended; then nothing more is sent."""
 

@@ -1,4 +1,4 @@
-"""The hub of a process: reads the logs that its clients follow, and tells who is connected."""
+"""The hub of a process: reads the logs that its clients follow, and sends presence."""
 
 import asyncio
 from collections import defaultdict
@@ -48,11 +48,12 @@ class Hub:
 
     Any number of processes have one side by side. NOTIFY names the log that grew. The hub also
     reads all logs once a second, because a notification may be lost. Every log is read once for all
-    clients of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
+    clients of its workspace, and the access to an item is queried once for all of them
+    (docs/adr/0054).
     """
 
     PRESENCE = "presence:"
-    """The prefix of a notification that names a workspace somebody came to or left."""
+    """The prefix of a notification that names a workspace whose presence changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -64,10 +65,10 @@ class Hub:
         self.count = 0
         self.closing = False
         self.presence_due = asyncio.Event()
-        """Somebody came or left, here or elsewhere."""
+        """The presence in a workspace changed, in this or another process."""
 
     def grown(self, workspace_id: str) -> None:
-        """The log of a workspace has grown, or who is connected to it is others now."""
+        """The log of a workspace has grown, or its presence has changed."""
         if workspace_id.startswith(self.PRESENCE):
             self.presence_due.set()
             return
@@ -75,14 +76,14 @@ class Hub:
             self.wake([UUID(workspace_id)])
 
     def wake(self, workspace_ids: Iterable[Id]) -> None:
-        """Look at these logs, as far as they have readers."""
+        """Read these logs, as far as they have readers."""
         due = [one for one in workspace_ids if one in self._workspaces]
         if due:
             self._due.update(due)
             self._woken.set()
 
     def wake_all(self) -> None:
-        """Look at every log that has readers."""
+        """Read every log that has readers."""
         self._all = True
         self._woken.set()
 
@@ -212,7 +213,7 @@ class Hub:
                 feed.end(End.WITHDRAWN)
 
     async def _read_logs(self, due: Collection[Id] | None) -> None:
-        """Read the logs of these workspaces, or of all that have grown, and send what is new."""
+        """Read the logs of these workspaces, or of all that have grown, and send new events."""
         workspaces = {
             id_: workspace
             for id_, workspace in self._workspaces.items()
@@ -271,7 +272,7 @@ def _deliver(workspace: WorkspaceFeeds, part: Part) -> None:
 
 
 def _ready(feed: Feed) -> Message:
-    """The first message of a feed: from where it goes on."""
+    """The first message of a feed: the place from which it continues."""
     return Message.of({"type": "ready", "seq": feed.position})
 
 
@@ -281,7 +282,7 @@ MOST_NAMED = 100
 
 
 class Presence:
-    """Says who is connected here, and hears who is elsewhere."""
+    """Publishes the presence of this process, and reads that of others."""
 
     def __init__(self, database: Database, hub: Hub) -> None:
         self._database = database

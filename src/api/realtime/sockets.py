@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Feed)
 
 
 async def open_feed(database: Database, hub: Hub, ticket: str, kind: type[F]) -> F:
-    """The feed that a ticket opens, which is used up by it.
+    """The feed of a ticket, which is thereby used.
 
     Raises `UnusableTicketError`, also for a member who has left since, `TicketStoreError`, and what
     `Hub.check` raises.
@@ -52,14 +52,14 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         ticket, since = _asked(scope)
         feed = await open_feed(services.database, services.hub, ticket, SocketFeed)
-    except Exception as error:  # noqa: BLE001  # the client is told, whatever it is
+    except Exception as error:  # noqa: BLE001  # the client receives every error
         await refuse(as_refusal(error), scope, receive, send)
         return
     await serve(feed, services.hub, since, scope, receive, send)
 
 
 def _asked(scope: Scope) -> tuple[str, int | None]:
-    """The ticket, and after which event the feed goes on.
+    """The ticket, and the event after which the feed continues.
 
     Raises `NotFoundError`, `ValidationError` and `UnusableTicketError`.
     """
@@ -91,7 +91,9 @@ def _since(given: Mapping[str, str]) -> int | None:
 
 
 def resumed_at(request: Request, since: int | None) -> int | None:
-    """After which event a stream goes on: what its client says, or its browser remembers."""
+    """The event after which a stream continues: from the query, or from the browser's
+    Last-Event-ID.
+    """
     last = request.headers.get("last-event-id")
     return since if last is None or since is not None else _since({"since": last})
 

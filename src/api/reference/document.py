@@ -122,7 +122,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _add(schemas: dict[str, Schema], name: str, schema: Schema) -> None:
-    """Add a component. Raises RuntimeError for a name that stands for something else already."""
+    """Add a component. Raises RuntimeError for a name that another component has already."""
     known = schemas.setdefault(name, schema)
     if resolved(untitled(known), schemas) != resolved(untitled(schema), schemas):
         raise RuntimeError(f"The document has two components with the name {name}.")
@@ -297,7 +297,7 @@ def _joined(about: Schema, body: Schema, title: str, kind: OperationKind) -> Sch
 
 
 def allow_references(schemas: dict[str, Schema]) -> None:
-    """Let a reference stand for each id in an input."""
+    """Replace each id in an input by a reference."""
     for name in INPUTS.values():
         properties = schemas[name]["properties"].items()
         schemas[name]["properties"] = {key: _referring(one, schemas) for key, one in properties}

@@ -279,7 +279,7 @@ _LINKS = {
     "CelExpression": ("CEL expression", "/docs/expressions"),
 }
 _LEFT_OUT = frozenset({"Binding", "PartialConfig"})
-"""A binding may stand anywhere; the section says so once."""
+"""A binding is allowed anywhere; the section says so once."""
 _TEXTS = {"uuid": "id", "date-time": "moment (ISO 8601)", "date": "day (ISO 8601)"}
 """The formats of strings that have a name; any other string is text."""
 _NAMES = {

@@ -118,8 +118,8 @@ class DocumentedRoute(APIRoute):
 
 def _from_fastapi(routes: Sequence[DocumentedRoute]) -> dict[str, Any]:
     with warnings.catch_warnings():
-        # FastAPI gives shapes the names of its parameters, and keeps quiet about it where they are
-        # built; those that are built at their first use are built here.
+        # FastAPI renames shapes by its parameters, and hides that when it builds them; shapes that
+        # are built at their first use are built here.
         warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
         return get_openapi(
             title=TITLE,
@@ -227,7 +227,7 @@ def _described(operation: Operation) -> Endpoint:
         return endpoint
 
     async def described() -> None:
-        """Stand for the endpoint in the document."""
+        """Represent the endpoint in the document."""
 
     signature = inspect.signature(endpoint, eval_str=True)
     parameters = spread(signature, shape).values()
@@ -408,7 +408,7 @@ Refusal = type[PlatformError]
 def error_components(groups: Iterable[Sequence[Refusal]]) -> dict[str, Any]:
     """The schemas of these errors, of each group that is answered with one status, and of all.
 
-    Errors of one code are one to clients, whatever their classes are called here.
+    Errors of one code are one error to clients, even if they have several classes here.
     """
     groups = list(groups)
     by_code = {refusal.code: refusal for group in groups for refusal in group}

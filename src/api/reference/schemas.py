@@ -71,7 +71,7 @@ def reached(schemas: Mapping[str, Schema], roots: Iterator[str]) -> set[str]:
 def resolved(node: Schema, schemas: Mapping[str, Schema]) -> Schema:
     """The document with `documented_as` as references, and without titles of single keys.
 
-    Raises KeyError for a component that is not there.
+    Raises KeyError for a missing component.
     """
     if REFERENCE in node:
         name = node[REFERENCE]
@@ -103,12 +103,12 @@ def untitled(schema: Schema) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class ByKind:
-    """`part` of a body is one of these components, by the kind that stands beside it.
+    """`part` of a body is one of these components, by the kind beside it.
 
     `name` makes the name of the shape of a kind. With `partial`, a config may also be unfinished.
     `by` is the key of the kind. A kind without a config has no such part. `elsewhere` has the part
-    of the kinds whose config stands under another key. With `needed`, a part cannot be left out
-    when its config has keys that are required.
+    of the kinds whose config has another key. With `needed`, a part cannot be left out when its
+    config has keys that are required.
     """
 
     body: str
@@ -284,9 +284,8 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
 
     Components that repeat what was `as_sent` have the shapes of bodies.
 
-    A body may say null, an answer does not (interface.md#absent-and-null). So what stands in both,
-    and may be null in the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is
-    answered.
+    A body may say null, an answer does not (interface.md#absent-and-null). So a shape of both that
+    may be null in bodies is described twice: `Graph` for bodies, `GraphAnswer` for answers.
     """
     schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = [
@@ -312,7 +311,7 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
 
 
 def _take_answers(schema: Schema, own: set[str]) -> None:
-    """Let what is only sent have its parts as they were answered: they fit as they are."""
+    """Let shapes of bodies alone use the parts of answers: they fit as they are."""
     if "properties" in schema:
         schema["properties"] = {
             key: _or_answer(part, own) for key, part in schema["properties"].items()

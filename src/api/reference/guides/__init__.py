@@ -1,7 +1,7 @@
-"""Guides to the parts of the platform, with examples: what no shape tells alone.
+"""Guides to the parts of the platform, with examples, beyond the shapes of the reference.
 
-Each is a Markdown file beside this one. What the rules of the platform say themselves stands here,
-under the names by which placeholders in the guides know it.
+Each is a Markdown file beside this one. Facts from the rules of the platform are here, under the
+names of their placeholders in the guides.
 """
 
 from collections.abc import Iterator, Sequence

@@ -20,9 +20,9 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One request of an example. `{name}` in it stands for what an earlier step kept.
+    """One request of an example. `{name}` in it is replaced by a value that an earlier step kept.
 
-    `answers` is a part of the answer; `keeps` says where in the answer each kept value stands.
+    `answers` is a part of the answer; `keeps` has the place in the answer of each kept value.
     """
 
     request: str
