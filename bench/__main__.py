@@ -52,7 +52,7 @@ def _options() -> argparse.Namespace:
 
 
 async def main() -> None:
-    """Measure what was asked for, one part after the other."""
+    """Measure the requested parts, one after the other."""
     options = _options()
     names = options.only or (list(PARTS) if options.full else SHORT)
     bounded = not options.only and not options.full
@@ -76,7 +76,7 @@ async def main() -> None:
 
 
 def _share(names: Sequence[str], left: float) -> float:
-    """The seconds of the first of these parts, when all of them share what is left."""
+    """The seconds of the first of these parts, when all of them share the remaining time."""
     wanted = [PARTS[name].seconds or 0.0 for name in names]
     return min(1.0, left / sum(wanted)) * wanted[0]
 

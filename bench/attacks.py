@@ -10,7 +10,7 @@ from bench.platform import Platform
 from bench.rounds import Rounds
 
 AT_ONCE = 20
-"""Attacks that are always under way, half of them requests and half of them runs."""
+"""Concurrent attacks, half of them requests and half of them runs."""
 SECONDS = 5.0
 PAUSE = 0.02
 _CROWDED = 429
@@ -79,7 +79,7 @@ async def _run(platform: Platform, automation_id: str) -> None:
 
 
 async def _cancel_runs(platform: Platform) -> None:
-    """End the runs, as soon as evaluations that are still under way leave the attacker a place."""
+    """End the runs, once the running evaluations leave the attacker a place."""
     place = f"/v1/workspaces/{platform.connection['workspaceId']}/automation-runs/cancel"
     while (answer := await platform.http.post(place, json={})).status_code == _CROWDED:
         await asyncio.sleep(PAUSE)
@@ -88,7 +88,7 @@ async def _cancel_runs(platform: Platform) -> None:
 
 
 async def _measured(quiet: Platform, automation_id: str, table: str) -> dict[str, list[float]]:
-    """Seconds of each request and of each run while so many seconds pass."""
+    """Seconds of each request and of each run over this time."""
     times: dict[str, list[float]] = {"request": [], "run": []}
     ends = time.perf_counter() + SECONDS
 

@@ -22,7 +22,7 @@ TOGETHER, EACH = 3, 3_000
 """Workspaces that are imported at once, and the records of each."""
 FEW, VERY_MANY = 10_000, 1_000_000
 MEMORY = 300.0
-"""MiB that the worker may take beside what it holds idle, whatever the number of records."""
+"""MiB that the worker may take above its idle memory, for any number of records."""
 _LONG = 3_600.0
 _PAUSE = 0.1
 _REVIEWED = {"uploaded", "validating", "dry_running"}
@@ -42,7 +42,7 @@ async def bundle_rates(platform: Platform, rounds: Rounds, scratch: Path) -> lis
 
 
 async def _together(platform: Platform, rounds: Rounds, scratch: Path) -> Figure:
-    """Workspaces that come in at once against as many one after another, each a run of its own."""
+    """Workspaces imported concurrently against as many one after another, each a run of its own."""
     growth = Figure(f"import of {TOGETHER} workspaces at once vs in turn", "s", at_most=1.0)
     path = await asyncio.to_thread(_bundle, scratch / "each.zip", EACH)
     for _ in rounds:
@@ -69,7 +69,7 @@ async def large_bundles(platform: Platform, scratch: Path) -> list[Figure]:
 
 
 def _bundle(path: Path, count: int) -> Path:
-    """A bundle with one database of so many records."""
+    """A bundle with one database of this number of records."""
     with BundleFile(path, "Bench", "bench/1", Report()) as bundle:
         database = str(new_id())
         bundle.database(database, "goods", "Goods", None)

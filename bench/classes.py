@@ -10,7 +10,7 @@ from bench.rounds import Rounds
 from bench.webhooks import call_hook, publish_hook
 
 QUEUED = 400
-"""Manual runs that stand in line at the start; as many more follow while they are drained."""
+"""Manual runs that are queued at the start; as many more follow while they are drained."""
 AT_ONCE = 20
 PAUSE = 0.1
 """Seconds between two turns of a record, a webhook and a run that fails."""

@@ -116,7 +116,7 @@ async def _floor(bench: _Bench) -> float:
 
 
 async def _count_statements(bench: _Bench, respond: str, hook: dict[str, Any], state: Path) -> None:
-    """Print statements and transactions of a run, those of an idle platform taken off."""
+    """Print statements and transactions of a run, minus those of an idle platform."""
     superuser = EmbeddedPostgres(StateDir(state)).url("postgres", "postgres")
     log = StateDir(state).log("postgres")
     started = time.perf_counter()

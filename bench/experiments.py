@@ -14,7 +14,7 @@ EXPERIMENTS = 5
 
 
 async def assignment_rate(platform: Platform, rounds: Rounds, count: int) -> Figure:
-    """Calls a second that ask for the variants of five experiments, and that ask who calls."""
+    """Calls a second that request the variants of five experiments, and that request the caller."""
     figure = Figure("variants assigned vs who am I", "1/s", at_least=0.8)
     flags = [await _experiment(platform) for _ in range(EXPERIMENTS)]
 

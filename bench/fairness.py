@@ -23,7 +23,7 @@ ALONE = 8.0
 
 
 async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
-    """A quiet workspace alone and beside 1,000 queued runs; and how fast those are gone."""
+    """A quiet workspace alone and beside 1,000 queued runs, and their rate."""
     latency = Figure(f"quiet workspace beside {QUEUED} queued runs, p95", "ms", at_most=2.0)
     drain = Figure(f"{QUEUED} queued runs beside a quiet workspace", "1/s", at_least=0.85)
     every = Figure("the same, with the runs of the quiet workspace", "1/s", at_least=0.85)
@@ -48,7 +48,7 @@ async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
 async def measured(
     quiet: Platform, automation_id: str, meanwhile: Coroutine[Any, Any, float]
 ) -> tuple[list[float], float]:
-    """Seconds of the quiet workspace's runs while something else goes on, and what that gave."""
+    """Seconds of the quiet workspace's runs beside other work, and the result of that work."""
     over = asyncio.Event()
     seconds: list[float] = []
     running = asyncio.create_task(_keep_running(quiet, automation_id, seconds, over))
@@ -91,7 +91,7 @@ async def _drained(platform: Platform, automation_id: str) -> float:
 
 @asynccontextmanager
 async def another_workspace(platform: Platform) -> AsyncIterator[Platform]:
-    """The platform as somebody sees it who works in another workspace."""
+    """The platform as a client of another workspace sees it."""
     headers = {"Authorization": f"Bearer {platform.connection['sessionToken']}"}
     base_url = platform.connection["baseUrl"]
     async with httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=60) as http:

@@ -1,8 +1,8 @@
 """Floods: one workspace asks for one thing as fast as its rate limits allow, in its own process.
 
 `python -m bench.flooders NAME` reads a key and a workspace from its standard input, prepares the
-flood, prints a line and goes on until its input ends. Then it prints how many of its calls were
-done, and how many refused. It heeds no refusal and no Retry-After.
+flood, prints a line and continues until its input ends. Then it prints the numbers of its calls
+that were done and that were refused. It heeds no refusal and no Retry-After.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from bench.endpoint import endpoint
 from bench.graphs import THREE_QUICK
 
 AT_ONCE = 4
-"""Requests that are always under way."""
+"""Concurrent requests."""
 FAILING_ENDPOINTS = 12
 IMPORTED_ROWS = 12_000
 """Rows of a CSV of 600 KB."""

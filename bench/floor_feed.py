@@ -40,7 +40,7 @@ async def _main() -> None:
     url = os.environ["FLOOR_DATABASE_URL"]
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         await connection.execute("LISTEN floor_feed")
-        print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever began it reads
+        print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # the process that started it reads
         async for _ in connection.notifies():
             for client in clients:
                 client.write(_MESSAGE)

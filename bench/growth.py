@@ -153,7 +153,7 @@ async def timed(ask: Ask) -> list[float]:
 
 
 async def settle(platform: Platform) -> None:
-    """Count what maintenance has counted when rows come in as time passes, and not all at once."""
+    """Count the rows that maintenance would have counted if they had arrived over time."""
     database = Database(platform.database_url)
     async with database.transaction() as work:
         await settle_totals(work)

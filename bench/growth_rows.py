@@ -8,7 +8,7 @@ from bench.graphs import THREE_QUICK
 from bench.platform import Platform
 
 DAYS = 20
-"""Over how many days the rows are spread."""
+"""Days over which the rows are spread."""
 _AGE = "make_interval(secs => random() * 86400 * %(days)s::int)"
 
 _RUNS = f"""
@@ -112,7 +112,7 @@ FILLED = (*_LOGGED, "node_run", "request_log", "record", "delivery", "ended_run"
 
 
 class LongHistory:
-    """A workspace whose past grows to the sizes that it is asked for."""
+    """A workspace whose past grows to the requested sizes."""
 
     def __init__(self, platform: Platform, run_id: str, **ids: str) -> None:
         self.ids = ids

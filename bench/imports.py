@@ -122,7 +122,7 @@ async def uploaded(platform: Platform, name: str, content: bytes) -> str:
 async def imported(
     platform: Platform, file_id: str, count: int, fields: Sequence[dict[str, Any]] = sheets.FIELDS
 ) -> float:
-    """Seconds from the request for a new database with so many records until it is there."""
+    """Seconds from the request for a new database with this number of records until it exists."""
     path = f"/v1/workspaces/{platform.connection['workspaceId']}/data-sources/import-spreadsheet"
     started = time.perf_counter()
     body = {

@@ -23,7 +23,7 @@ ENTRIES = 100
 FEW, MANY = 1_000, 10_000
 FILES = 1_000
 MEMORY = 100.0
-"""MiB that the worker may take beside what it holds idle, whatever the number of entries."""
+"""MiB that the worker may take above its idle memory, for any number of entries."""
 BUCKET = "reports"
 KEYS = {"accessKeyId": "anybody", "secretAccessKey": "any secret"}
 _PAUSE = 0.02

@@ -98,7 +98,7 @@ async def _own_statements(
 async def _started(
     platform: Platform, automation: str, count: int, attributes: dict[str, str] | None = None
 ) -> list[str]:
-    """Accept so many runs in batches; their ids."""
+    """Accept this number of runs in batches; their ids."""
     ids = []
     for first in range(0, count, BATCH):
         size = min(BATCH, count - first)

@@ -1,4 +1,4 @@
-"""How much memory processes take while something happens."""
+"""The memory of processes while a block runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -12,7 +12,7 @@ _PAUSE = 0.05
 
 @dataclass(slots=True)
 class Memory:
-    """MiB: what was held before, and the most that was held at a time since."""
+    """MiB held before, and the highest value since."""
 
     before: float
     peak: float
@@ -24,7 +24,7 @@ class Memory:
 
 @asynccontextmanager
 async def watched(pids: Iterable[int]) -> AsyncIterator[Memory]:
-    """Look at these processes and their children while the block runs."""
+    """Measure these processes and their children while the block runs."""
     processes = [psutil.Process(pid) for pid in pids]
     held = _held(processes)
     memory = Memory(held, held)

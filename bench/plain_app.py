@@ -61,7 +61,7 @@ def plain_app(services: Services) -> FastAPI:
 
 
 def _dependencies(services: Services, open_work: Open, scope: Scope) -> tuple[Any, Any]:
-    """A transaction that commits before the answer leaves, and who acts in it."""
+    """A transaction that commits before the answer is sent, and its actor."""
 
     async def transaction() -> AsyncIterator[UnitOfWork]:
         async with open_work() as work:

@@ -124,7 +124,7 @@ async def _prepared(platform: Platform, records: int) -> Schema:
 
 
 async def _indexed(platform: Platform, database_id: UUID) -> None:
-    """Wait until the jobs have filled the index of every field that is asked for."""
+    """Wait until the jobs have filled the index of every requested field."""
     query = "SELECT count(*) FROM field WHERE database_id = %s AND index_ready"
     async with asyncio.timeout(INDEXED_SECONDS):
         while True:

@@ -46,7 +46,7 @@ async def refresh_rates(platform: Platform, rounds: Rounds) -> list[Figure]:
 
 
 async def cancel_times(platform: Platform, client: Client, rounds: Rounds) -> list[Figure]:
-    """Seconds from a cancel in each stage until nothing of the run goes on."""
+    """Seconds from a cancel in each stage until all work of the run has ended."""
     allowed = 2 * HEARTBEAT_SECONDS
     figures = [Figure(f"cancel while rows are in {stage}", "s", at_most=1.0) for stage in STAGES]
     content = await asyncio.to_thread(sheets.delimited, CANCELLED_ROWS)
@@ -81,7 +81,7 @@ class _Source:
         return cls(platform, f"{path}/{made['id']}", made["targetDatabaseId"])
 
     async def refreshed(self, updated: int = 0, unchanged: int = 0) -> float:
-        """Seconds of a refresh, which has changed so many rows and found so many unchanged."""
+        """Seconds of a refresh with these numbers of changed and unchanged rows."""
         started = time.perf_counter()
         run_id = (await self.platform.post(f"{self.path}/refresh", {}))["id"]
         while (run := await self._run(run_id))[0] in {"queued", "running"}:

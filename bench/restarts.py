@@ -1,4 +1,4 @@
-"""Restarts: how soon the API answers again after a kill, against what is promised."""
+"""Restarts: the time until the API answers again after a kill, against the promise."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from bench.rounds import Rounds
 from cli.supervisor.state import StateDir, read_object
 
 SECONDS = {"the supervisor": 8.0, "everything": 8.0, "the API": 5.0}
-"""What is promised on two cores that nobody else uses."""
+"""The promises on two cores that no other process uses."""
 SETTLE = 5.0
 """Seconds from the start of a platform until it is killed."""
 

@@ -13,7 +13,7 @@ from bench.figures import Figure
 
 
 class Results:
-    """A JSON file, written anew after each part: a run that is cut short leaves its figures."""
+    """A JSON file, rewritten after each part: a run that is cut short leaves its figures."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class Results:
         }
 
     def add(self, part: str, figures: Sequence[Figure], seconds: float) -> None:
-        """Keep the figures of a part, which took so many seconds."""
+        """Keep the figures of a part, and its seconds."""
         self._all["parts"][part] = {
             "seconds": round(seconds, 1),
             "figures": [figure.to_json() for figure in figures],

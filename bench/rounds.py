@@ -35,5 +35,5 @@ class Rounds:
 
 
 def say(text: str) -> None:
-    """Tell whoever watches."""
+    """Print a line of progress."""
     _console.print(text)

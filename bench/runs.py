@@ -18,7 +18,7 @@ Timed = Callable[[], Awaitable[None]]
 
 
 async def rate(count: int, work: Timed) -> float:
-    """How many a second."""
+    """The rate per second."""
     started = time.perf_counter()
     await work()
     return count / (time.perf_counter() - started)

@@ -26,7 +26,7 @@ STEPS = ((1, 1), (2, 1), (3, 1), (3, 2))
 """Workers, and API processes."""
 READY_SECONDS = 60.0
 SETTLING_SECONDS = 10.0
-"""A process that has just started looks for what others have left behind."""
+"""A process that has just started searches for work that others left."""
 OWN = ("api", "worker", "postgres")
 
 
@@ -78,7 +78,7 @@ async def _measure(
 
 @asynccontextmanager
 async def _fleet(platform: Platform, workers: int, apis: int, state: Path) -> AsyncIterator[_Fleet]:
-    """The platform with so many workers and API processes in all, until the block ends."""
+    """The platform with these total numbers of workers and API processes, until the block ends."""
     pids = {name: platform.pid(name) for name in (*OWN, "temporal")}
     platforms = [platform]
     async with AsyncExitStack() as stack:

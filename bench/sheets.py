@@ -1,4 +1,4 @@
-"""Tables that come in: the same ten columns as a workbook, as CSV and as fields."""
+"""Tables to import: the same ten columns as a workbook, as CSV and as fields."""
 
 import csv
 import io
@@ -63,7 +63,7 @@ def workbook(count: int) -> bytes:
 
 
 def delimited(count: int, version: int = 0, columns: int = len(HEADERS)) -> bytes:
-    """CSV of the first so many columns."""
+    """CSV of the first columns."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(HEADERS[:columns])

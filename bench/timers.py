@@ -68,7 +68,7 @@ async def timer_starts(
 
     for _ in rounds:
         spent, least = 0.0, 0.0
-        # In turns, so that what else goes on, and what follows from an end, falls on both.
+        # In turns, so that other work, and the consequences of an end, affect both.
         for _ in range(count):
             seconds, answer = await _timed(ours)
             spent += seconds
