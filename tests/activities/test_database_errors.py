@@ -71,7 +71,7 @@ async def test_the_database_itself_says_so(database: Database) -> None:
 
 
 class Refusing(Database):
-    """Refuses whatever it is asked, as PostgreSQL refuses a NUL in jsonb."""
+    """Refuses every statement, as PostgreSQL refuses a NUL in jsonb."""
 
     @asynccontextmanager
     async def _refused(self) -> AsyncIterator[Any]:

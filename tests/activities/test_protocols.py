@@ -202,7 +202,7 @@ async def test_every_interface_of_the_machine_is_its_own(call: Call, tmp_path: P
 async def test_a_name_that_moves_between_check_and_connection_leads_nowhere(
     call: Call, name: str, second: str, tmp_path: Path
 ) -> None:
-    """It is looked up once, and the judged address is connected to: nobody listens at .2.
+    """It is resolved once, and the judged address is connected to: .2 has no listener.
 
     A library that looks `localhost` up by itself would come to where the server listens.
     """

@@ -44,7 +44,7 @@ def _name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A resource of which there may be only so many, and a request that adds one."""
+    """A resource of limited number, and a request that adds one."""
 
     table: Table
     most: str

@@ -83,8 +83,8 @@ def test_every_route_is_in_the_document_once() -> None:
 
 
 WITHOUT_SCOPE = {"resume_node", "list_share_links"}
-"""Whoever a node asks may answer in a session, and the command judges the others; whoever sees an
-item sees who else does."""
+"""Assignees of a node may answer in a session, and the command judges all others. Members with
+access to an item see its other members."""
 
 
 def test_operations_declare_their_access() -> None:

@@ -189,7 +189,7 @@ LOCAL = {
     *("ScheduleTrigger.startAt", "ScheduleTrigger.endAt", "ImportedDocument.exportedAt"),
     *("ScheduleTriggerAnswer.startAt", "ScheduleTriggerAnswer.endAt"),
 }
-"""Moments that may lack their offset, and one that nobody reads."""
+"""Times that may lack their offset, and one that is never read."""
 
 
 def test_a_moment_is_a_date_and_time() -> None:

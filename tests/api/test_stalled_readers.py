@@ -1,4 +1,4 @@
-"""Readers that stop in the middle of an answer hold up nobody, and are cut off."""
+"""Readers that stop in the middle of an answer hold up no other client, and are cut off."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ STALLED = 10
 """More than the server has connections to its database."""
 FEEDS, OF_ONE_USER, AT_ONCE = 1_000, 200, 20
 LARGE = 8_000_000
-"""Bytes; of half as many the kernel keeps what nobody reads."""
+"""Bytes; the kernel buffers half as many unread ones."""
 AT_MOST = 20.0
 """Seconds of one call of a neighbour, on a machine that does ten other things."""
 
@@ -89,7 +89,7 @@ async def test_downloads_that_nobody_reads_are_given_up(
 
 
 async def tickets(space: Space, user_ids: Sequence[Id], count: int) -> list[str]:
-    """The queries by which so many connections are opened, of these members in turn."""
+    """The queries that open this number of connections, of these members in turn."""
     async with space.database.transaction() as work:
         until = work.now + timedelta(hours=1)
         users = [user_ids[number % len(user_ids)] for number in range(count)]

@@ -47,7 +47,7 @@ class OwnPostgres:
         )
 
     async def died(self) -> None:
-        """Wait for the end of the server that somebody has killed."""
+        """Wait for the end of a killed server."""
         assert self._process is not None
         assert await asyncio.to_thread(self._process.wait) == -signal.SIGKILL
 

@@ -28,11 +28,11 @@ WITHOUT_OWNER = (
     "a debounced change was not answered",
     "a turn failed",
 )
-"""What no log of a worker says, whatever is killed."""
+"""Messages that no log of a worker has, after any kill."""
 
 
 def without_owner(log: str) -> list[str]:
-    """The lines of a log about errors that nobody handles."""
+    """The lines of a log about unhandled errors."""
     return [line for line in log.splitlines() if any(word in line for word in WITHOUT_OWNER)]
 
 
@@ -89,7 +89,7 @@ class Workers:
 
 
 class Operator:
-    """Somebody who changes the deployment of the workers, by `workspace deploy`."""
+    """An operator who changes the deployment of the workers, by `workspace deploy`."""
 
     def __init__(self, directory: Path, temporal_address: str) -> None:
         self._output = directory / "deploy.log"
@@ -149,7 +149,7 @@ class Up:
             await _end(self._supervisor)
 
     async def kill_supervisor(self, *, with_children: bool) -> None:
-        """SIGKILL to the process that nobody supervises, and to all that it started."""
+        """Send SIGKILL to an unsupervised process, and to all that it started."""
         assert self._supervisor is not None, "it runs"
         children = psutil.Process(self._supervisor.pid).children(recursive=True)
         self._supervisor.kill()

@@ -65,7 +65,7 @@ async def tried(idle: Engine, automation_id: Id) -> Id:
 
 
 async def state_of(idle: Engine, automation_id: Id) -> tuple[str, int]:
-    """The state of a breaker, and how many runs rest."""
+    """The state of a breaker, and the number of queued runs."""
     this = circuit_breaker.c.automation_id == automation_id
     async with idle.database.transaction() as work:
         state = str(await work.scalar(select(circuit_breaker.c.state).where(this)))

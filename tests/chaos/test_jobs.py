@@ -1,4 +1,4 @@
-"""Jobs: whole or taken back, whatever happens to their chunks and executions."""
+"""Jobs: whole or reverted, after any failure of their chunks and executions."""
 
 import asyncio
 from collections.abc import AsyncIterator

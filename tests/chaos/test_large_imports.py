@@ -30,7 +30,7 @@ WORDS = "some words that fill a cell and are none too easily packed "
 
 
 def table(number: int) -> bytes:
-    """CSV of so many MiB, whose rows have 4 KB."""
+    """CSV of this number of MiB, whose rows have 4 KB."""
     cells = [f"{number}-{row},{(WORDS + str(row)) * 60}" for row in range(MIB * 265)]
     return "\n".join(["title,words", *cells]).encode()
 

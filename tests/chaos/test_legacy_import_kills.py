@@ -90,7 +90,7 @@ async def place(
         objects = Path(directory) / "objects"
         engine = Engine(
             database, None, space.actor, ObjectStore(objects.as_uri())
-        )  # nobody asks Temporal
+        )  # the client of Temporal is not used
         yield Place(postgres, objects, content, engine)
         await database.close()
         postgres.stop()
@@ -129,7 +129,7 @@ async def test_a_death_in_every_stage_of_every_kind_loses_and_doubles_no_row(
     run = await _shown(database, run_id)
     assert (run.status, run.workspaces[0].rollback_state) == ("rolled_back", "completed")
     left = await checksums(database, str(entry.target_workspace_id))
-    # Nobody delivers here.
+    # No relay delivers here.
     assert {name for name, rows in left.items() if rows is not None} == {"outbox"}
     assert sorted(killing.deaths) == sorted(POINTS)
 

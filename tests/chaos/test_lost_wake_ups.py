@@ -49,7 +49,7 @@ async def repaired(engine: Engine, repair: str) -> int:
 
 
 async def resolve_without_signal(engine: Engine, event_key: str, run_id: UUID) -> None:
-    """Give the nodes of a run their event, of which nobody tells their execution."""
+    """Give the nodes of a run their event, without a signal to their execution."""
     body = PublishEvent.model_validate({"eventKey": event_key, "data": {"amount": 3}})
     async with engine.database.transaction() as work:
         assert await commands.publish_event(work, engine.actor, body)
@@ -57,7 +57,7 @@ async def resolve_without_signal(engine: Engine, event_key: str, run_id: UUID) -
 
 
 async def signals(engine: Engine, run_id: UUID) -> int:
-    """How many signals the execution of a run has got."""
+    """The number of signals to the execution of a run."""
     handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
     history = await handle.fetch_history()
     return sum(

@@ -296,7 +296,7 @@ async def test_an_execution_without_a_run_is_terminated(engine: Engine) -> None:
         "AutomationRun",
         str(orphan),
         id=Family.AUTOMATION_RUN.workflow_id(orphan),
-        # Nobody works on this queue: it stays open, as a workflow of a restored Temporal would.
+        # This queue has no worker: it stays open, as a workflow of a restored Temporal would.
         task_queue="nobody",
     )
     await _listed(engine, handle.id)

@@ -97,7 +97,7 @@ async def stored(space: Space, store: ObjectStore, *, private: bool = False) -> 
 
 
 async def age(space: Space, table: Any, row_id: UUID, **moments: float) -> None:
-    """Set moments of a row to so many days ago."""
+    """Set times of a row to this number of days ago."""
     values = {name: ago(days) for name, days in moments.items()}
     async with space.database.transaction() as work:
         await work.execute(update(table).where(table.c.id == row_id).values(values))

@@ -60,7 +60,7 @@ from tests.support.patience import eventually
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=10)]
 
 FAMILY = Family.RETENTION
-"""Any family that has no table: the outbox carries its name, nobody else knows it here."""
+"""Any family that has no table: the outbox carries its name, and all else here does without it."""
 WORKSPACE = uuid.uuid4()
 REQUEST: StartRequest = {"summary": "Errand", "resourceId": str(WORKSPACE)}
 
@@ -233,7 +233,7 @@ class Errands:
 
 @pytest_asyncio.fixture
 async def errands(own_database: Database, temporal: WorkflowEnvironment) -> AsyncIterator[Errands]:
-    """The family, with nobody who carries it out."""
+    """The family, without a worker."""
     async with own_database.transaction() as work:
         await work.execute(CreateTable(ERRAND, if_not_exists=True))
         await work.execute(delete(ERRAND))

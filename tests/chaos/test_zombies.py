@@ -48,7 +48,7 @@ async def test_a_worker_and_its_zombie_write_every_record_once(
     assert {one.status for one in run.node_runs} == {"succeeded"}
     assert sum(reply.batch.ended == "succeeded" for reply in replies) == 1
     for reply in replies:
-        # Whoever came second heard what the first had written.
+        # The second one was answered with the result of the first.
         assert {end.reply.state for end in reply.batch.ends} <= {NodeState.SUCCEEDED}
 
 

@@ -12,7 +12,7 @@ from runtime.temporal.families import Queue
 
 
 class Abandoned(Deployment):
-    """A deployment with a current build, and one that nobody works for on the queue of calls."""
+    """A deployment with a current build, and one without workers on the queue of calls."""
 
     def __init__(self) -> None:
         self.name = "workspace"

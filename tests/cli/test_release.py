@@ -63,7 +63,7 @@ def test_a_bill_names_what_is_pinned() -> None:
 def test_two_builds_are_alike(
     built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the account lets others read."""
+    """The rights of others under any umask of the account."""
     mask = os.umask(0o077)
     try:
         again = release.release(_directory(tmp_path_factory))
@@ -92,7 +92,7 @@ def test_the_metadata_say_what_it_is(built: dict[str, Path]) -> None:
     assert len(data.get_all("Classifier", [])) > 5
     assert str(ROOT) not in text
     assert not [one for one in contents if "__pycache__" in one or one.startswith("tests")]
-    # Whatever is in our packages besides Python is in the wheel, too.
+    # All files of our packages are in the wheel, not only Python.
     packages = [ROOT / "src" / one for one in ("runtime", "models", "workflows", "activities",
                                                "api", "cli")]  # fmt: skip
     for package in packages:

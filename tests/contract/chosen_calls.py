@@ -14,7 +14,7 @@ from schemathesis.generation.meta import CoveragePhaseData
 ALIKE_IN_BODIES = 1
 """Of each kind of value, for each place in the body of each operation."""
 ALIKE_ELSEWHERE = 2
-"""Of each kind of value, for each parameter and header, whatever the operation."""
+"""Values of each kind, for each parameter and header of every operation."""
 
 _known: Counter[tuple[object, ...]] = Counter()
 

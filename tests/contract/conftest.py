@@ -42,7 +42,7 @@ async def own(
 async def elsewhere(
     _app: FastAPI, contract: Contract, _watched_database: WatchedDatabase, keys: KeyRing
 ) -> AsyncIterator[Furnished]:
-    """A workspace of somebody else."""
+    """A workspace of another user."""
     async for made in _furnished(_app, contract, _watched_database, keys):
         yield made
 

@@ -50,7 +50,7 @@ class Furnished:
     ids: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     checksum: str | None = None
-    """What it held when that was last looked at; None after whatever may have changed it."""
+    """Its contents at the last read; None after any possible change."""
 
     async def post(self, path: str, body: Any = None, **options: Any) -> Any:
         """What stands under `data` of the answer to a call that must succeed."""
@@ -490,7 +490,7 @@ async def _alert_rules(made: Furnished) -> None:
     rule = await made.post(path, {"label": "It fails", "condition": condition})
     made.ids["alertRuleId"] = rule["id"]
     await evaluated(made.space)
-    # Whoever furnishes another workspace later evaluates what is due, and must change nothing here.
+    # Furnishing another workspace later evaluates all due rules, and must change nothing here.
     async with made.space.database.transaction() as work:
         mine = alert_rule.c.workspace_id == made.space.id
         await work.execute(update(alert_rule).where(mine).values(due_at=work.now_after(86_400)))

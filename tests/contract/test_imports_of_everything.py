@@ -68,7 +68,7 @@ MOMENTS = {"serverTime", "exportedAt", "openMs", "totalOpenMs", "authoritativeEl
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """Runs of one bundle, made by somebody who has no part in where it goes."""
+    """Runs of one bundle, made by a user who is no member of its targets."""
 
     admin: Space
     store: ObjectStore
@@ -79,7 +79,7 @@ class Imports:
         """A run that is approved and started; without a target it makes a workspace."""
         engine = Engine(
             self.admin.database, None, self.admin.actor, self.store
-        )  # nobody asks Temporal
+        )  # the client of Temporal is not used
         run_id = await accept(engine, self.content)
         await self.driver.drive(run_id)
         if target is not None:
@@ -330,5 +330,5 @@ async def _left(imports: Imports, run: LegacyImport) -> dict[str, Any]:
         own = import_id_map.c.entry_id == entry.id
         assert await work.rows(select(import_id_map).where(own).limit(1)) == []
     found = await checksums(imports.admin.database, str(entry.target_workspace_id))
-    # Nobody delivers here.
+    # No relay delivers here.
     return {name: one for name, one in found.items() if one is not None and name != "outbox"}

@@ -46,7 +46,7 @@ ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["item
 
 @pytest.fixture(autouse=True)
 def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream ends by itself: here nobody is there to close it."""
+    """A stream ends by itself, because no client closes it here."""
     monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.5)
     monkeypatch.setattr("api.realtime.event_streams.LIFETIME_SECONDS", 0.5)
 

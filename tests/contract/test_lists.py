@@ -20,7 +20,7 @@ pytestmark = pytest.mark.takes(seconds=15)
 
 ARRAYS = {"list_api_keys", "list_request_logs", "list_action_runs", "list_data_source_runs"}
 PAGES = 3
-"""Pages that a list is walked in, or nearly so many."""
+"""The approximate number of pages in which a list is read."""
 
 
 def _resolved(schema: Any) -> Any:

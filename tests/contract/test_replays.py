@@ -1,4 +1,6 @@
-"""Every operation with an `Idempotency-Key` gives its answer again, whatever is gone since."""
+"""Every operation with an `Idempotency-Key` gives its answer again, even after its rows were
+deleted.
+"""
 
 from typing import Any
 

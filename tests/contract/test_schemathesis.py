@@ -114,9 +114,9 @@ def _named_otherwise(made: Furnished, document: str) -> list[str]:
 def only_by_examples(document: str) -> set[str]:
     """The operations that are not called with all boundaries of their bodies, nor at random.
 
-    Those whose body is made of so many kinds that it would take minutes. Unless exploring, those
-    whose body is that of an operation before, and those for platform administrators, who alone
-    are let in. They are called by examples, and in sequences, all the same.
+    Those whose body has kinds enough to take minutes. Unless exploring, those whose body is that of
+    an operation before, and those for platform administrators, who alone are let in. They are
+    called by examples, and in sequences, all the same.
     """
     described = json.loads(document)
     schemas = described["components"]["schemas"]
@@ -133,7 +133,7 @@ def only_by_examples(document: str) -> set[str]:
 
 
 def _spelt_out(body: Any, schemas: Mapping[str, Any]) -> str:
-    """A body by the properties it has, whatever its schema is called."""
+    """A body by its properties, under any name of its schema."""
     (name,) = re.findall(r"#/components/schemas/(\w+)", json.dumps(body))[:1] or [None]
     return json.dumps(body if name is None else schemas[name].get("properties"))
 

@@ -23,7 +23,7 @@ def listed() -> set[str]:
 
 
 def bare(*options: str | Path, source: str | None = None) -> Counter[str]:
-    """The files with a bare `Any`, and how many each has; no comment hides one."""
+    """The files with a bare `Any`, with the number of each; no comment hides one."""
     linter = Path(sys.executable).with_name("ruff")
     arguments = [
         "--isolated",

@@ -39,7 +39,7 @@ def wings() -> list[str]:
 
 
 def imports(order: list[str]) -> Counter[tuple[Noun, Noun]]:
-    """How many imports lead from one noun to another."""
+    """The number of imports from one noun to another."""
     graph = grimp.build_graph("models", exclude_type_checking_imports=True, cache_dir=None)
     found: Counter[tuple[Noun, Noun]] = Counter()
     for module in sorted(graph.modules):

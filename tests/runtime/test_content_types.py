@@ -30,7 +30,7 @@ def test_a_stated_charset_is_read(charset: str, text: str, media_type: str) -> N
 @pytest.mark.parametrize(
     ("header", "body", "text"),
     [
-        # JSON is UTF-8 whatever a server says, and UTF-16 by its NULs.
+        # JSON is UTF-8 under any stated charset, and UTF-16 by its NULs.
         ("application/json; charset=iso-8859-1", '{"p": "ü"}'.encode(), '{"p": "ü"}'),
         ("application/json; charset=no-such", '{"p": "ü"}'.encode(), '{"p": "ü"}'),
         ("application/json", '{"p": "ü"}'.encode("utf-16-be"), '{"p": "ü"}'),

@@ -108,7 +108,7 @@ async def sending(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
 
 
 async def _told(sending: Notifier, heard: asyncio.Queue[str], count: int) -> Counter[str]:
-    """How often each worker was told, of so many notifications one after the other."""
+    """The notifications that each worker received, sent one after the other."""
     told: Counter[str] = Counter()
     async with asyncio.timeout(ENOUGH):
         for _ in range(count):

@@ -1,7 +1,7 @@
 """Processes whose every step is chosen: tasks that stop before and after each transaction and call.
 
-Whoever holds a task lets it do one step at a time, or ends it with its process. No task holds a
-lock or a connection while it stands, so no step ever waits for another.
+The scenario lets a task do one step at a time, or ends it with its process. No task holds a lock or
+a connection while it is stopped, so no step ever waits for another.
 """
 
 import asyncio

@@ -40,7 +40,7 @@ MOST_QUIET_TIME = timedelta(minutes=10)
 SWEEP_SECONDS = 30
 
 _EXPECTED = (RPCError, psycopg.OperationalError, PlatformError)
-"""What a task may end with: whoever began it tries again, or is told."""
+"""The errors a task may end with: its caller tries again, or reports them."""
 
 Command = Callable[[UnitOfWork], Awaitable[Any]]
 
@@ -363,7 +363,7 @@ class Scenario:
             (self.server.forget, self.server.terminate, self.server.cancel), (3, 1, 1)
         )
         if fate == self.server.forget and execution.parent is not None:
-            # Whoever removes a child ends it first, and its parent hears of that.
+            # A child is ended before it is removed, and its parent is notified.
             fate = self.server.terminate
         self.trace(f"Temporal: {fate.__name__} {execution.run_id}")
         fate(execution)
@@ -450,7 +450,7 @@ class Scenario:
         return not left and not self.server.open()
 
     async def _left(self) -> str:
-        """What is open, for whoever looks for the cause."""
+        """The open work, to find the cause."""
         runs = await self.world.ask(
             "SELECT id::text, status, source, admitted_at IS NOT NULL FROM automation_run"
             " WHERE status IN ('queued', 'running', 'waiting')"

@@ -37,7 +37,7 @@ def id_of(moment: datetime) -> Id:
 
 
 async def purged(database: Database, purge: Purge, before: datetime, limit: int = 5_000) -> int:
-    """Purge until nothing is left, each time at most `limit` rows; how many rows that were."""
+    """Purge until nothing is left, each time at most `limit` rows; the number of rows."""
     total = 0
     while True:
         async with database.transaction() as work:
@@ -49,7 +49,7 @@ async def purged(database: Database, purge: Purge, before: datetime, limit: int 
 
 
 async def rows_of(space: Space) -> dict[str, int]:
-    """How many rows of the workspace each table has, tables without any left out."""
+    """The number of rows of the workspace by table, without empty tables."""
     counts = {}
     async with space.database.transaction() as work:
         for table in metadata.sorted_tables:
@@ -69,7 +69,7 @@ async def ids_of(space: Space, table: Table) -> set[UUID]:
 async def old_job(
     space: Space, days: float, status: str = "succeeded", accepted: float | None = None
 ) -> Id:
-    """A job that ended so many days ago."""
+    """A job that ended this number of days ago."""
     at = ago(accepted or days)
     values: dict[str, Any] = {
         "id": id_of(at),
@@ -122,7 +122,7 @@ async def old_run(
     accepted: float | None = None,
     run_id: Id | None = None,
 ) -> Id:
-    """A run that ended so many days ago, with a node that took two attempts."""
+    """A run that ended this number of days ago, with a node that took two attempts."""
     at, ended = ago(accepted or days), ago(days)
     run_id = run_id or id_of(at)
     own = {"workspace_id": space.id, "run_id": run_id, "node_id": "only", "scope_key": ""}

@@ -26,7 +26,7 @@ class AuthorizationServer:
     url: str
 
     async def seen(self) -> Any:
-        """How many tokens were issued, which are in force, which were revoked."""
+        """The number of issued tokens, the valid and the revoked ones."""
         async with httpx2.AsyncClient(timeout=ENOUGH) as client:
             return (await client.get(f"{self.url}/seen")).json()
 

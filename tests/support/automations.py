@@ -65,7 +65,7 @@ def refusal(answer: httpx2.Response) -> tuple[int, str]:
 
 
 async def row_counts(space: Space) -> dict[str, int]:
-    """How many rows the workspace has of everything that an automation's operations write."""
+    """The number of rows of the workspace in each table that an automation's operations write."""
     tables = (automation, automation_version, automation_graph, automation_run, item, outbox)
     async with space.database.transaction() as work:
         counts = {

@@ -36,7 +36,7 @@ _OPTIONS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
     "--remote-debugging-port=0",
-    # Whatever a page would load from elsewhere, it does not get.
+    # A page gets nothing from other hosts.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 

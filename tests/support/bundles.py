@@ -66,7 +66,7 @@ def manifest(files: Mapping[str, bytes], /, **changed: Any) -> bytes:
 
 
 def zipped(entries: Sequence[tuple[str | zipfile.ZipInfo, bytes]]) -> bytes:
-    """A zip archive with these entries, whatever they are called."""
+    """A zip archive with these entries, under any names."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries:

@@ -1,4 +1,4 @@
-"""Many small checks of one kind in one test: all are made, and whatever fails is named."""
+"""Many small checks of one kind in one test: all are made, and each failure is named."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -74,7 +74,7 @@ class Contract:
         assert by_a_node or not unknown, f"{method} {path} answered {status} with {unknown}"
         content = answer.get("content", {})
         media_type = response.headers.get("content-type", "").partition(";")[0]
-        # A file is bytes of whatever type it was stored with.
+        # A file is bytes of the type it was stored with.
         known = media_type in content or _BYTES in content or not response.content
         assert known, f"{method} {path} answered {status} as {media_type}"
         if media_type != "application/json":

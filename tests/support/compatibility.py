@@ -18,7 +18,7 @@ RELEASED = Path(__file__).parents[2] / "docs" / "released"
 
 _WORDS = frozenset({"description", "summary", "title", "example", "examples"})
 _NAMED = frozenset({"properties", "schemas", "mapping", "paths", "webhooks", "headers"})
-"""Where keys are names, whatever they are called."""
+"""Objects whose keys are arbitrary names."""
 _LOWER = ("maxLength", "maximum", "exclusiveMaximum", "maxItems", "maxProperties")
 _HIGHER = ("minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties")
 _JSON = "application/json"

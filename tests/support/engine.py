@@ -165,7 +165,7 @@ class Engine:
         return await found_when(partial(self.get, automation_id, run_id), condition)
 
     async def completed_tasks(self, run_id: Id, count: int = 1) -> list[int]:
-        """The events that ended workflow tasks of a run, once there are so many.
+        """The events that ended workflow tasks of a run, once there are this number.
 
         A row says that its run waits within a task, which may end later.
         """

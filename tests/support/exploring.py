@@ -13,9 +13,9 @@ def exploring() -> bool:
 
 
 def examples(count: int, explored: int | None = None) -> int:
-    """How many examples a test tries, which tries `count` in an ordinary run.
+    """The number of examples of a test, which tries `count` in an ordinary run.
 
-    What is dear tries `explored` in `make explore`, else it tries `FACTOR` times as many.
+    An expensive test tries `explored` in `make explore`, others `FACTOR` times as many.
     """
     if not exploring():
         return count

@@ -52,7 +52,7 @@ class Exporting:
 
     @asynccontextmanager
     async def running(self, workspace_id: UUID) -> AsyncIterator[None]:
-        """Finish whatever export of a workspace is asked for, until the block ends."""
+        """Finish every requested export of a workspace, until the block ends."""
 
         async def work() -> None:
             while True:

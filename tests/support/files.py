@@ -57,7 +57,7 @@ def objects(settings: Settings) -> list[Path]:
 
 
 async def rows(space: Space) -> int:
-    """How many files the workspace has."""
+    """The number of files of the workspace."""
     async with space.database.transaction() as work:
         counted = select(func.count()).where(file.c.workspace_id == space.id)
         return int(await work.scalar(counted))
@@ -87,7 +87,7 @@ class Wire:
             return (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
 
     async def close(self) -> None:
-        """Leave at once, whatever is still on its way."""
+        """Leave at once, with data still in transit."""
         self.writer.transport.abort()
         with suppress(ConnectionError):
             await self.writer.wait_closed()

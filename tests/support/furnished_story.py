@@ -32,8 +32,8 @@ async def everything(engine: Engine) -> str:
     """The execution that imports a workspace with rows of every kind, stage after stage.
 
     The last stage fails once all rows are there, so that no other execution of the workspace
-    follows, whose history would stand for it. People and what is theirs are left out: nobody knows
-    them where it goes.
+    follows, whose history would be recorded in its place. People and their rows are left out: the
+    target does not have them.
     """
     original = stages.end_stage
 
@@ -50,7 +50,7 @@ async def everything(engine: Engine) -> str:
 
 
 OF_PEOPLE = {"time_entry", "item_grant"}
-"""Kinds whose rows are somebody's, and are left out with them."""
+"""Kinds whose rows belong to people, and are left out with them."""
 
 
 async def _bundle() -> bytes:

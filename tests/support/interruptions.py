@@ -1,8 +1,8 @@
-"""A workflow task that took too long, on a machine that stood still for a moment.
+"""A workflow task that took too long, on a machine that stalled for a moment.
 
-The SDK stops such a task by raising an error at whatever point its thread has reached. Where that
-point is a callback of a weak reference or a finalizer, Python can only tell of the error, and
-pytest would blame the test that happens to run. The task itself fails and is tried again.
+The SDK stops such a task by raising an error at the point its thread has reached. Where that point
+is a callback of a weak reference or a finalizer, Python can only tell of the error, and pytest
+would blame the test that happens to run. The task itself fails and is tried again.
 """
 
 import sys

@@ -70,7 +70,7 @@ async def begin(engine: Engine, content: bytes) -> Id:
 
 
 async def approved(engine: Engine, content: bytes) -> Id:
-    """A run that nobody has started yet."""
+    """A run that is not started yet."""
     run_id = await accept(engine, content)
     await until(engine, run_id, "awaiting_review")
     async with engine.database.transaction() as work:
@@ -99,7 +99,7 @@ def held_up(step: str) -> Iterator[None]:
 
 
 async def small(engine: Engine, count: int = 1, told_of: int = 1) -> bytes:
-    """A bundle of workspaces with one member each; its manifest tells of so many."""
+    """A bundle of workspaces with one member each, and their number in its manifest."""
     async with engine.database.reading() as work:
         user = await find_user(work, engine.actor.user_id)
     assert user is not None

@@ -48,7 +48,7 @@ class Administrator:
         return dict(answer.json()["data"])
 
     async def reviewed(self, content: bytes) -> Json:
-        """Send a bundle and wait until somebody has the next move."""
+        """Send a bundle and wait until a person has to act."""
         return await self.settled((await self.upload(content))["id"])
 
     async def imported(self, content: bytes) -> Json:
@@ -130,7 +130,7 @@ def whole(workspaces: Mapping[str, Iterable[bytes]], **changed: Any) -> bytes:
 
 
 def folders(count: int) -> list[bytes]:
-    """So many folders, one in another by fives."""
+    """This number of folders, nested by fives."""
     found, parent = [], None
     for number in range(count):
         own, text = folder(f"Folder {number}", parent)

@@ -46,7 +46,7 @@ def _loop(loop: Json, body: Json, *others: Json, edges: Sequence[tuple[str, ...]
 
 
 def _long(body: Json) -> Json:
-    """A loop that could come to so many iterations that no workflow runs them itself."""
+    """A loop of possibly more iterations than a workflow runs itself."""
     return graph(
         node("loop", "repeat", **{"while": "index < 2"}, maxIterations=LONG),
         body,

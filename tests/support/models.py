@@ -7,7 +7,7 @@ from tests.support.endpoint import reply
 
 
 def streamed(text: str, *, pieces: int = 3) -> bytes:
-    """The whole answer of `/chat/completions` with `stream: true`, in so many pieces."""
+    """The whole answer of `/chat/completions` with `stream: true`, in this number of pieces."""
     size = len(text) // pieces + 1
     parts = [text[place : place + size] for place in range(0, len(text), size)]
     events = [

@@ -66,7 +66,7 @@ def call(name: str, sink: Sink, path: str, **fields: Any) -> Json:
 
 
 def graphs() -> dict[str, Json]:
-    """The runs to record that call nobody, each left to end by itself."""
+    """The runs to record that call no server, each left to end by itself."""
     return {
         "chain": graph(
             transform("a"), transform("b"), transform("c"), edges=[("a", "b"), ("b", "c")]

@@ -92,7 +92,7 @@ async def failed_runs(engine: Engine, automation_id: UUID, count: int) -> list[U
 
 
 async def replays(engine: Engine) -> Counter[UUID]:
-    """How many runs repeat each run."""
+    """The number of repetitions of each run."""
     run = automation_run.c
     async with engine.database.transaction() as work:
         rows = await work.rows(

@@ -48,7 +48,7 @@ async def serving(
 
 @contextmanager
 def _reserved_port() -> Iterator[int]:
-    """A port that a server may listen on, and that nobody else is given meanwhile."""
+    """A port that a server may listen on, reserved for it meanwhile."""
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))

@@ -39,7 +39,7 @@ def commands_of(page: httpx2.Response) -> list[str]:
 
 
 def assert_inert(page: httpx2.Response) -> None:
-    """Whatever was written in it, the page shows it as text."""
+    """The page shows any input as text."""
     assert page.status_code == 200, page.text
     assert INERT in page.text
     assert "<img" not in page.text

@@ -55,7 +55,7 @@ def _answered(connection: socket.socket) -> None:
 
 
 async def cut_off(server: Server, *connections: socket.socket) -> None:
-    """Return once the server holds none of these connections, of which nobody reads."""
+    """Return once the server holds none of these connections, which are not read."""
     for one in connections:
         # The server may not have taken it yet.
         await asyncio.to_thread(_answered, one)

@@ -1,4 +1,4 @@
-"""Workspaces for tests: each with its owner, a key and whatever else a test asks for."""
+"""Workspaces for tests: each with its owner, a key and all else that a test requests."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass

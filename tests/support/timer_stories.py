@@ -48,7 +48,7 @@ async def ended(engine: Engine, entry_id: Id) -> TimeEntry:
 
 
 async def waits(engine: Engine, entry_id: Id, signals: int = 0) -> None:
-    """Wait until the execution of an entry has heard so many signals, and rests."""
+    """Wait until the execution of an entry has handled this number of signals, and is idle."""
     workflow_id = Family.TIMER_DUE.workflow_id(entry_id)
     handle = engine.client.get_workflow_handle(workflow_id)
 

@@ -108,7 +108,7 @@ class Listening:
             return await self.create_within(work, title, **data)
 
     async def create_unheard(self, title: str = "", **data: Any) -> RecordDetail:
-        """A record whose events nobody dispatches before `release`."""
+        """A record whose events are not dispatched before `release`."""
         async with self.database.transaction() as work:
             made = await self.create_within(work, title, **data)
             await work.execute(self.of_events().values(due_at=datetime(9999, 1, 1, tzinfo=UTC)))

@@ -19,7 +19,7 @@ _KEY = re.compile(r'name="idempotencyKey" value="([^"]+)"')
 
 
 class Visitor(httpx2.AsyncClient):
-    """Somebody at the console of an application, signed in or not."""
+    """A user of the console of an application, signed in or not."""
 
     def __init__(self, app: Any, cookie: str | None = None) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Histories of runs that wait for somebody, or for another run; see record_histories.py."""
+"""Histories of runs that wait for a person, or for another run; see record_histories.py."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Runs that wait for somebody, and somebody who comes."""
+"""Runs that wait for a person, and the answers of that person."""
 
 import asyncio
 from typing import Any
@@ -75,7 +75,7 @@ async def resume(
 
 
 async def publish(engine: Engine, event_key: str, **data: Any) -> int:
-    """Publish an event; how many nodes go on."""
+    """Publish an event; the number of nodes that continue."""
     body = PublishEvent.model_validate({"eventKey": event_key, "data": data})
     async with engine.database.transaction() as work:
         return await commands.publish_event(work, engine.actor, body)

@@ -1,4 +1,4 @@
-"""A Database that notices whoever commits behind its back (architecture.md#one-transaction).
+"""A Database that notices commits outside its units of work (architecture.md#one-transaction).
 
 It watches the driver's own connections, so that prepared statements and those of the pool for
 single statements are seen as well as SQLAlchemy's.
@@ -29,7 +29,7 @@ _WRITE = re.compile(
 
 
 class _Connection(BoundedConnection):
-    """Knows whether it may commit now; notes whatever commits without leave."""
+    """Knows whether it may commit now; records commits that are not allowed."""
 
     stray_commits: list[str]
 

@@ -16,7 +16,7 @@ BEGIN = utc_now() - timedelta(hours=5)
 
 
 def node(node_id: str, place: int, **values: Any) -> Json:
-    """The row of a node that began so many seconds after its run, and took half a second."""
+    """The row of a node that began this number of seconds after its run, and took half a second."""
     return {
         "node_id": node_id,
         "scope_key": "",

@@ -62,7 +62,7 @@ async def shown(engine: Engine, connection_id: Id) -> PauseShape:
 
 
 async def until_waiting(engine: Engine, connection_id: Id, count: int) -> None:
-    """Wait until so many calls stand in line, and their activities have ended."""
+    """Wait until this number of calls are queued, and their activities have ended."""
 
     async def waits() -> bool:
         place, call = outbound_place.c, outbound_call.c
@@ -83,7 +83,7 @@ def asked(endpoint: Endpoint) -> list[str]:
 
 
 async def workers_were_away(engine: Engine, connection_id: Id) -> None:
-    """Have nobody answered for the calls in line for a minute."""
+    """Let the calls in line be without a worker for a minute."""
     async with engine.database.transaction() as work:
         mine = select(outbound_place.c.id).where(outbound_place.c.connection_id == connection_id)
         ended = func.clock_timestamp() - timedelta(minutes=1)
@@ -92,7 +92,7 @@ async def workers_were_away(engine: Engine, connection_id: Id) -> None:
 
 
 def waiting_are(engine: Engine, connection_id: Id, count: int) -> Callable[[], Awaitable[bool]]:
-    """True once so many calls wait."""
+    """True once this number of calls wait."""
 
     async def are() -> bool:
         return (await shown(engine, connection_id)).resting == count
@@ -141,7 +141,7 @@ async def test_runs_wait_in_order_say_so_and_go_after_a_resume(
     runs.append(await engine.start(made.id, {"n": 4}))
     await until_waiting(engine, connection_id, 5)
     assert await line_of(engine, connection_id) == runs
-    # At a call a minute nobody but the first one has a moment.
+    # At a call a minute only the first one has a time.
     await resume(engine, connection_id, rate=1)
     assert (await shown(engine, connection_id)).state == "resuming"
     await eventually(waiting_are(engine, connection_id, 4), "the first call")

@@ -371,7 +371,7 @@ async def gate(engine: Engine, workflow_type: str) -> Told:
 
 
 def judged(told: Told) -> dict[str, list[str]]:
-    """Each workflow type of the table with how many were replayed, failed and skipped."""
+    """Each workflow type of the table with its numbers of replayed, failed and skipped ones."""
     lines = [line.split() for line in told.out.splitlines() if line.strip()]
     return {name: rest for name, *rest in lines if rest and all(one.isdigit() for one in rest)}
 

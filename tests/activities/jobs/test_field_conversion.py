@@ -1,4 +1,6 @@
-"""Converting fields and removing their values: whole or not at all, whatever happens meanwhile."""
+"""Converting fields and removing their values: whole or not at all, under concurrent changes and
+failures.
+"""
 
 import asyncio
 from collections.abc import Sequence

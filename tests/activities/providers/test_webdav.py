@@ -211,6 +211,6 @@ async def test_the_password_is_in_no_message(serve: Serve, dav: WebdavAdapter) -
     for answer in (reply(500, SECRET), reply(207, SECRET), reply(302, b"", location=f"x:{SECRET}")):
         server = await serve(answer)
         given: Any = access({"baseUrl": server.url, "auth": "bearer"}, secret=SECRET)
-        with pytest.raises(Exception) as raised:  # noqa: PT011  # whatever it is
+        with pytest.raises(Exception) as raised:  # noqa: PT011  # any error will do
             await dav.browse(given, Listing())
         assert SECRET not in str(raised.value) + repr(given)

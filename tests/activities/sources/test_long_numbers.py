@@ -1,4 +1,4 @@
-"""Whole numbers that no double holds keep their digits, or are counted, whatever they come from."""
+"""Whole numbers that no double holds keep their digits, or are counted, in every format."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Resources of connections, read by whoever keeps the connections."""
+"""Resources of connections, read by the process that has the connections."""
 
 import asyncio
 from pathlib import Path

@@ -131,7 +131,7 @@ async def test_open_runs_are_cancelled_by_filter(client: Client, space: Space) -
     assert await ids(client, f"{path_of(made)}/runs", status="cancelled") == [test, *runs[::-1]]
     assert (await ids(client, f"{path_of(other)}/runs")) == [kept]
     assert read(await client.get(f"{path_of(other)}/runs/{kept}"))["status"] != "cancelled"
-    # Nobody had claimed the starts: they are taken back, and Temporal never hears of the runs.
+    # No relay had claimed the starts: they are removed, and Temporal never gets the runs.
     assert (await row_counts(space))["outbox"] == 1
 
 

@@ -46,7 +46,7 @@ async def _open_run(space: Space, automation_id: str) -> UUID | None:
 
 
 async def _end(space: Space, made: Json) -> UUID:
-    """End the run that somebody starts now; its id."""
+    """End the run that a client starts now; its id."""
     run_id = await found_when(lambda: _open_run(space, made["id"]), bool)
     assert run_id is not None
     async with space.database.transaction() as work:

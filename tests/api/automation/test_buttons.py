@@ -54,7 +54,7 @@ class Desk:
         return await (client or self.client).post(path, json={"wait": False, **body})
 
     async def settings(self, value: Json) -> None:
-        """Settings as nobody could save them today."""
+        """Settings that could not be saved today."""
         async with self.space.database.transaction() as work:
             this = update(field).where(field.c.id == self.field)
             await work.execute(this.values(settings=value))

@@ -54,7 +54,7 @@ async def after_its_time(space: Space, made: Json) -> None:
 
 
 async def advanced(space: Space) -> None:
-    """Move on whatever is due."""
+    """Move breakers that are due."""
     more = True
     while more:
         async with space.database.transaction() as work:
@@ -70,7 +70,7 @@ async def opened(client: Client, space: Space) -> Json:
 
 
 async def told(space: Space, made: Json) -> tuple[list[str], int]:
-    """The events of a breaker, and how many notifications there are of it."""
+    """The events of a breaker, and the number of its notifications."""
     async with space.database.transaction() as work:
         events = await work.rows(
             select(workspace_event.c.type)

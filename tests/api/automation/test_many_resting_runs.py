@@ -1,4 +1,4 @@
-"""A hundred thousand runs at rest: whatever is done about them reads only what it is about."""
+"""A hundred thousand queued runs under a pause: each operation reads only the rows it concerns."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

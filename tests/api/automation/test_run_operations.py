@@ -132,7 +132,7 @@ async def test_named_runs_are_treated_once_each_in_their_order(
     listed = await results(client, space, done)
     assert [one["runId"] for one in listed] == [open_one, theirs, ended, unknown]
     assert [one["outcome"] for one in listed] == ["succeeded", *["skipped"] * 3]
-    # A run of somebody else looks as one that there is not.
+    # A run of another workspace looks like a missing one.
     assert listed[1]["reason"] == listed[3]["reason"] != listed[2]["reason"]
     open_runs = read(await stranger.get(f"{foreign.path}/automation-runs"))["runs"]
     assert [one["status"] for one in open_runs] == ["queued"]
@@ -247,7 +247,7 @@ async def test_a_cancel_that_is_paused_leaves_the_rest_open(
     assert counts(paused) == ("paused", 5, 2, 2, 0, 0)
     listed = await client.get(f"{path_of(made)}/runs", params={"status": "cancelled"})
     assert [one["id"] for one in read(listed)["runs"]] == runs[1::-1]
-    # Meanwhile somebody cancels one of the others.
+    # Meanwhile another client cancels one of the others.
     read(await client.post(f"{path_of(made)}/runs/{runs[3]}/cancel"))
     read(await client.post(f"{path}/resume"))
     await carry_out(space.database, accepted)

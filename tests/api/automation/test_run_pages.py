@@ -64,7 +64,7 @@ def streams(app: FastAPI) -> Iterator[Streams]:
 
 
 async def started(client: Client, space: Space, graph: Json = DAY) -> Json:
-    """A run nobody works on."""
+    """A run without a worker."""
     made = await publish(client, space, graph=graph)
     path = f"{space.path}/automations/{made['id']}"
     return dict(read(await client.post(f"{path}/run", json={"triggerPayload": {"n": 1}})))
@@ -90,7 +90,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def until_each_knows(told: list[str], streams: int = 1) -> None:
-    """Return once so many streams have told how their run is."""
+    """Return once this number of streams have sent the state of their run."""
 
     async def each_knows() -> bool:
         return told == ["state"] * streams

@@ -1,4 +1,4 @@
-"""Credentials that somebody wrote into a request: who may change it is shown them, others not."""
+"""Credentials written into a request are shown to members who may change it, and to no one else."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ COPIES = 50
 
 @pytest.fixture
 def stranger(client: Client) -> Client:
-    """Somebody without any credential."""
+    """A client without any credential."""
     return client.with_token(None)
 
 
@@ -46,7 +46,7 @@ async def server(settings: Settings) -> AsyncIterator[str]:
 
 
 async def counted(space: Space, made: Json) -> tuple[int, int]:
-    """How many runs the automation has, and how many of them are to be started."""
+    """The number of runs of the automation, and the number of them that are to be started."""
     runs = select(automation_run.c.id).where(automation_run.c.automation_id == made["id"])
     starts = select(func.count()).where(outbox.c.subject_id.in_(runs))
     async with space.database.transaction() as work:

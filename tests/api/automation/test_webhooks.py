@@ -29,7 +29,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def stranger(client: Client) -> Client:
-    """Somebody without any credential."""
+    """A client without any credential."""
     return client.with_token(None)
 
 
@@ -409,7 +409,7 @@ async def test_a_secret_that_is_not_there_is_an_issue(client: Client, space: Spa
 
 
 async def age_rotation(space: Space, made: Json, hours: float) -> None:
-    """Let so many hours pass since the last rotation."""
+    """Let this number of hours pass since the last rotation."""
     async with space.database.transaction() as work:
         until = automation.c.previous_webhook_secret_until - timedelta(hours=hours)
         await work.execute(

@@ -608,7 +608,7 @@ async def test_a_list_needs_a_constant_number_of_statements(
 
 
 async def fill(space: Space, folder: dict[str, Any], size: int) -> None:
-    """Put so many children into a folder."""
+    """Put this number of children into a folder."""
     async with space.database.transaction() as work:
         values = select(
             *(item.c[name] for name in ("workspace_id", "kind", "icon", "color")),
@@ -649,7 +649,9 @@ async def test_a_folder_of_any_size_goes_and_comes_back_by_as_many_statements(
 
 
 async def look_up_what_is_closed(space: Space) -> None:
-    """Ids are looked up in what is closed to somebody, and not compared with all of it."""
+    """Ids are looked up in the items that are closed to a member, and not compared with all of
+    them.
+    """
     async with space.database.transaction() as work:
         await work.execute(text("ANALYZE item"))
         for role in (Role.VIEWER, Role.OWNER):

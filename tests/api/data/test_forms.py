@@ -121,7 +121,7 @@ async def asking(space: Space, target: Any) -> Placed:
 
 @pytest_asyncio.fixture
 async def public(client: Client) -> AsyncIterator[Client]:
-    """Somebody without a credential."""
+    """A client without a credential."""
     async with client.with_token(None) as anybody:
         yield anybody
 

@@ -165,7 +165,7 @@ async def test_who_does_not_see_the_record_sees_no_history(
 
 
 async def _stored(space: Space, record: Any) -> tuple[int, list[str]]:
-    """How many changes of a record are written, and the kinds of its events."""
+    """The number of written changes of a record, and the kinds of its events."""
     written = select(func.count()).where(CHANGE.record_id == UUID(record["id"]))
     told = select(workspace_event.c.type).where(
         workspace_event.c.data["recordId"].astext == record["id"]

@@ -124,7 +124,7 @@ async def test_a_manifest_is_kept_as_it_was_said(client: Client, space: Space, k
 
 
 def nested(depth: int) -> Any:
-    """A list in a list, so many times."""
+    """A list in a list, to this depth."""
     value: Any = 1
     for _ in range(depth):
         value = [value]

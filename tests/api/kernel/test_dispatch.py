@@ -27,7 +27,7 @@ def dispatch_of(*declared: tuple[str, str]) -> Dispatch:
 
 
 async def _nothing(*_: object) -> None:
-    """Nobody asks for a lifespan here."""
+    """No server asks for a lifespan here."""
 
 
 def test_every_operation_is_found() -> None:

@@ -21,7 +21,7 @@ from tests.support.watched import WatchedDatabase
 
 
 async def _effects(database: WatchedDatabase, name: str) -> int:
-    """How many probes ran for this name; the probe's row says when it was last written."""
+    """The number of probes that ran for this name; the probe's row has its last time."""
     async with database.transaction() as work:
         query = select(func.count()).where(app_user.c.subject == name)
         count: int = await work.scalar(query)

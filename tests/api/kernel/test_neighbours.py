@@ -1,4 +1,4 @@
-"""A path that is not served tells the nearest that are, whoever wrote it and however long it is."""
+"""An unknown path is answered with the nearest known ones, in any spelling and of any length."""
 
 import time
 from uuid import uuid4

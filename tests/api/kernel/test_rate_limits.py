@@ -23,7 +23,7 @@ class Clock:
 
 
 def allowed(limit: RateLimit, name: str, times: int) -> int:
-    """How many of so many calls are let through."""
+    """The number of calls that are let through."""
     count = 0
     for _ in range(times):
         try:

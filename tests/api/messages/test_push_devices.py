@@ -32,7 +32,7 @@ def mine(client: Client, space: Space, issuer: DevelopmentIssuer) -> Client:
 
 @pytest.fixture
 def other(client: Client, foreign: Space, issuer: DevelopmentIssuer) -> Client:
-    """Somebody else in a session."""
+    """Another user in a session."""
     return client.with_token(issuer.mint(foreign.email, "Test"))
 
 

@@ -367,7 +367,7 @@ async def log_half_a_megabyte(space: Space) -> None:
 
 
 async def log_unheard(space: Space, data: Json, count: int = 1) -> None:
-    """Events of a log, of which nobody is notified."""
+    """Events of a log, without a notification."""
     somebody = Principal(type=PrincipalType.SYSTEM, id=space.id, user_id=space.id)
     async with space.database.transaction() as work:
         for _ in range(count):

@@ -21,7 +21,7 @@ COUNTDOWN = {"mode": "countdown", "targetDurationMs": 3_600_000}
 
 
 async def audit(client: Client, space: Space, count: int, **query: str) -> Json:
-    """The audit log once it has so many entries; calls are logged behind their answers."""
+    """The audit log once it has this number of entries; calls are logged after their answers."""
     found: Json = {}
 
     async def is_there() -> bool:

@@ -19,7 +19,7 @@ Session = Callable[[str], Client]
 
 @pytest.fixture
 def session(client: Client, issuer: DevelopmentIssuer) -> Session:
-    """A client in the session of whoever has this e-mail address."""
+    """A client in the session of the user with this e-mail address."""
     return lambda email: client.with_token(issuer.mint(email, "Somebody"))
 
 

@@ -23,7 +23,7 @@ async def test_a_connection_is_paused_and_resumed_once(client: Client, space: Sp
     first = read(await client.post(f"{path}/pause", json={"reason": "It is down."}))
     assert (first["state"], first["reason"], first["resting"]) == ("paused", "It is down.", 0)
     assert read(await client.post(f"{path}/pause", json={"reason": "Second."})) == first
-    # Nobody waits, so that there is nothing to release.
+    # No call waits, so that there is nothing to release.
     assert read(await client.post(f"{path}/resume", json={"rate": 60})) == RUNNING
     assert read(await client.post(f"{path}/resume", json={})) == RUNNING
     log = read(await client.get(f"{space.path}/events"))["events"]

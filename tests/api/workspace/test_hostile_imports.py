@@ -1,4 +1,4 @@
-"""Bundles that nobody should have made, sent as clients send them and checked to the end.
+"""Hostile bundles, sent as clients send them and checked to the end.
 
 `tests/models/workspace/bundles` has every way in which one can be wrong; here is one of each, as
 both archives, from the upload to what its administrator reads.

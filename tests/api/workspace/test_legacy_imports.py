@@ -51,7 +51,7 @@ async def admin(client: Client, space: Space) -> Administrator:
 async def made(
     space: Space, status: LegacyImportStatus, stage: str = "ready", **changed: Any
 ) -> tuple[Id, Id]:
-    """A run in a status, which nobody carries out, and its one workspace."""
+    """A run in a status, without a worker, and its one workspace."""
     run_id, entry_id = uuid4(), uuid4()
     async with space.database.transaction() as work:
         await work.execute(

@@ -1,4 +1,4 @@
-"""The nearest of what there is comes first, whatever is asked for and however often."""
+"""The nearest of the known names is first, for any name and number of calls."""
 
 import time
 

@@ -1,4 +1,6 @@
-"""The log of a workspace: a reader that remembers one number misses nothing, whatever commits."""
+"""The log of a workspace: a reader that remembers one number misses nothing, in any order of
+commits.
+"""
 
 import asyncio
 import random

@@ -19,7 +19,7 @@ TABLES = (pause, resting_intent, outbound_place)
 
 
 async def left(space: Space) -> list[int]:
-    """How many pauses, resting intents and places of calls a workspace has."""
+    """The numbers of pauses, paused intents and places of calls of a workspace."""
     async with space.database.transaction() as work:
         counts = [select(func.count()).where(one.c.workspace_id == space.id) for one in TABLES]
         return [int(await work.scalar(one)) for one in counts]

@@ -153,7 +153,7 @@ async def test_a_state_is_of_its_caller_and_of_its_time(
     back = await provider.consent(started["authorizationUrl"])
     _, token = await space.member(Role.ADMIN)
     theirs = {"Authorization": f"Bearer {token}"}
-    # A member who was lured into opening the page of somebody else's authorization.
+    # A member who was lured into opening the page of another user's authorization.
     lured = await client.post(f"{oauth(space)}/callback", json=back, headers=theirs)
     assert refusal(lured) == (404, "not_found")
     elsewhere = {"Authorization": f"Bearer {foreign.token}"}
@@ -206,7 +206,7 @@ async def test_no_code_of_somebody_else_is_put_into_an_authorization(
     ):
         answer = await caller.post(path, json={"state": state, "code": code})
         assert refusal(answer) == (400, "validation_error")
-    # A state that an attacker fixed is not the victim's, whatever code comes with it.
+    # A state that an attacker fixed is not the victim's, with any code.
     fixed = await start(attacker, space)
     for code in (planted["code"], stolen["code"], "made-up"):
         answer = await client.post(path, json={"state": fixed["state"], "code": code})

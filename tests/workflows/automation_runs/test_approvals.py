@@ -1,4 +1,4 @@
-"""Approvals: who decides, how many it takes, and what one decision among many does."""
+"""Approvals: assignees, required number, and the effect of one decision among several."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How many runs of an automation, or of one key, go at a time (interface.md#concurrency)."""
+"""Concurrent runs of an automation, or of one key (interface.md#concurrency)."""
 
 import asyncio
 from itertools import pairwise

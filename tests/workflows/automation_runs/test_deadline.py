@@ -67,7 +67,7 @@ async def start_limited(
 
 
 async def timers(engine: Engine, run_id: object) -> int:
-    """How many timers the execution of a run has started."""
+    """The number of timers that the execution of a run has started."""
     handle = engine.client.get_workflow_handle(f"{Family.AUTOMATION_RUN}/{run_id}")
     started = EventType.EVENT_TYPE_TIMER_STARTED
     events = [event async for event in handle.fetch_history_events()]

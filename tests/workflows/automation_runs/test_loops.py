@@ -125,7 +125,7 @@ async def test_items_that_are_no_list_fail_the_loop(engine: Engine, items: Any) 
 
 @dataclass
 class Crowd:
-    """A server that knows how many callers it had at once, and answers none before `together`."""
+    """A server that counts its concurrent callers, and answers none before `together`."""
 
     seconds: float = 0.1
     together: int = 1

@@ -1,4 +1,4 @@
-"""Nodes that tell somebody something: notifications, mails, webhooks."""
+"""Nodes that send messages: notifications, mails, webhooks."""
 
 import asyncio
 import base64

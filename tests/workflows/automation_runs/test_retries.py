@@ -168,7 +168,7 @@ async def test_a_database_that_goes_away_after_the_call_is_waited_for(
 async def test_a_database_that_goes_away_before_the_call_is_waited_for(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows then whether the attempt is shown as begun."""
+    """The attempt may or may not be shown as begun."""
     start = node_writes.start_with_gate
     troubles = iter([psycopg.OperationalError("gone")])
 

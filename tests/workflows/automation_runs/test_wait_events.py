@@ -1,4 +1,4 @@
-"""Waiting for events: by name, by node, by URL; early, late, and while nobody works."""
+"""Waiting for events: by name, by node, by URL; early, late, and without workers."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.takes(seconds=30)
 
 
 async def by_url(engine: Engine, path: str, **data: Any) -> int:
-    """Call a resume URL; how many nodes go on."""
+    """Call a resume URL; the number of nodes that continue."""
     address = read_resume_token(KEYS, path.rpartition("/")[2])
     assert address is not None
     async with engine.database.transaction() as work:
@@ -278,7 +278,7 @@ async def test_a_url_can_be_switched_off(engine: Engine, off: Any) -> None:
     place = await waiting(engine, content, {"open": False})
     path = resume_path(KEYS, NodeAddress(place[1], "hear"))
     with contextlib.suppress(NotFoundError):
-        # Before the node waits, nobody may know; what came is no answer then.
+        # Before the node waits its token is unknown, and an event is no answer.
         await by_url(engine, path, early=True)
     await resume(engine, place, "first", data={})
     await engine.until(*place, lambda run: "hear" in by_node(run))
@@ -350,7 +350,7 @@ async def test_what_is_said_while_nobody_works_is_heard() -> None:
 
 @pytest.mark.long
 async def test_a_lost_signal_does_not_lose_the_resolution(engine: Engine) -> None:
-    """When the time is over the row decides, whatever the execution has heard."""
+    """After the time-out the row decides, and not the signals of the execution."""
     place = await waiting(engine, event(timeoutSeconds=5.0))
     async with engine.database.transaction() as work:
         body = ResumeNode.model_validate({"data": {"n": 1}})

@@ -109,7 +109,7 @@ async def ended(engine: Engine, workflow_id: str) -> None:
 async def test_a_run_does_not_wait_while_one_iteration_works(
     engine: Engine, serve: Serve, count: int
 ) -> None:
-    """One event lets one iteration call somebody; meanwhile the run is running."""
+    """One event lets one iteration call a server; meanwhile the run is running."""
     show_running = asyncio.Event()
     slow = await serve(once(show_running, reply()))
     content = looping(count, hear(), node("call", "http_request", url=slow.url), parallelism=2)

@@ -22,7 +22,7 @@ def bind(kind: str, value: Any) -> Json:
 
 @pytest.fixture
 async def caller(app: Any) -> Any:
-    """Somebody without any credential, whose answers are any automation's."""
+    """A client without any credential, which gets answers of any automation."""
     transport = httpx2.ASGITransport(app=app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://workspace.test") as http:
         yield http

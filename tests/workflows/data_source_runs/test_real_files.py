@@ -1,4 +1,4 @@
-"""Files that nobody here wrote, imported as they are and compared with what pandas reads."""
+"""Files of other programs, imported as they are and compared with the values that pandas reads."""
 
 import base64
 import math

@@ -85,7 +85,7 @@ async def test_an_automation_refreshes_in_the_name_of_who_made_the_source(source
     refreshing = graph({"id": "a", "kind": "action", "actionId": action["id"], "config": {}})
     first = await heard.automation("record_created", refreshing)
     goods_of.answers(APPLE)
-    # Nobody starts the automation: it hears of a record.
+    # The automation is not started by hand, but by a record.
     await heard.create("A record")
     await heard.quiet()
     [began] = await heard.runs(first)

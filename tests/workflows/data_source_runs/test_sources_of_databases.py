@@ -24,7 +24,7 @@ QUERY = "SELECT code, name, price FROM foreign_shop.goods WHERE price < $1 ORDER
 
 @pytest.fixture
 async def shop(database_url: str) -> AsyncIterator[ForeignDatabase]:
-    """A table that somebody else keeps."""
+    """A table of another server."""
     async with over_tcp(database_url) as database:
         with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute("CREATE SCHEMA foreign_shop")

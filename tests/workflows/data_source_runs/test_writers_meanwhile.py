@@ -44,7 +44,8 @@ async def test_values_were_what_others_wrote_last(source: Any, database: Databas
                 return bool(await work.scalar(WAITING))
 
         await eventually(waits, what="a refresh that waits for the other writer")
-        # Whoever holds the first may take the last one: writers hold records in their order.
+        # The writer that holds the first record may take the last one: writers lock records in
+        # order.
         await other.execute(HELD, {"id": cake})
 
     stats = (await goods_of.ended(run["id"]))["stats"]

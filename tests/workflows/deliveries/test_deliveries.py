@@ -1,4 +1,4 @@
-"""Deliveries: attempted until they arrive, given up in the end, once, whatever dies meanwhile."""
+"""Deliveries: attempted until they arrive or expire, and counted once after any crash."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

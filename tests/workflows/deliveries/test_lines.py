@@ -1,4 +1,4 @@
-"""Lines: a receiver that fails is asked once at a time, and holds back nobody (ADR 0070)."""
+"""Lines: a receiver that fails is called once at a time, and holds back no other (ADR 0070)."""
 
 import asyncio
 import socket
@@ -51,7 +51,7 @@ def closed_port() -> str:
 
 
 async def executing(space: Space) -> dict[Id, int]:
-    """How many executions are open, by target."""
+    """The number of open executions by target."""
     async with space.database.reading() as work:
         counted = select(delivery.c.target_id, func.count().label("number")).where(
             EXECUTING, delivery.c.workspace_id == space.id

@@ -67,7 +67,7 @@ async def deliveries(client: Client, space: Space, endpoint: Json, **query: str)
 
 
 async def ended(client: Client, space: Space, endpoint: Json, count: int = 1) -> list[Json]:
-    """The deliveries of an endpoint, once so many of them have ended."""
+    """The deliveries of an endpoint, once this number of them have ended."""
 
     async def are_over() -> bool:
         found = await deliveries(client, space, endpoint)

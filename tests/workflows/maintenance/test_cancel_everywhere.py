@@ -1,4 +1,4 @@
-"""Cancel ends a run in whatever state it is, with all that hangs on it."""
+"""Cancel ends a run in every state, with all its dependent work."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The sweep as a workflow: every kind in turn to its end, whatever becomes of the others."""
+"""The sweep as a workflow: every kind in turn to its end, even if others fail."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from workflows.schedules import ROUNDS, Retention
 
 @dataclass
 class Store:
-    """So many batches of each kind, each of ten rows; a kind of None cannot be removed."""
+    """The number of batches of each kind, each of ten rows; a kind of None cannot be removed."""
 
     batches: dict[Expired, int | None] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)

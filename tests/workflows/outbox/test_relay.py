@@ -128,7 +128,7 @@ async def test_a_claim_that_was_planned_while_nothing_waited_reads_no_more_of_a_
 
 
 async def hundred_lines(database: Database, length: int) -> None:
-    """Two families of fifty workspaces, with so many rows each."""
+    """Two families of fifty workspaces, with this number of rows each."""
     async with database.transaction() as work:
         await work.execute(delete(outbox))
         await work.execute(

@@ -1,4 +1,4 @@
-"""What queues in Temporal takes turns: a backlog holds nobody back for longer than one turn."""
+"""Tasks queued in Temporal take turns: a backlog delays a workspace by one turn at most."""
 
 import pytest
 from temporalio import workflow

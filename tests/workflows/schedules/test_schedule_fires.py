@@ -1,4 +1,4 @@
-"""A schedule fires: one run of each due time, whatever happens on the way (ADR 0016)."""
+"""A schedule fires: one run of each due time, after any failure (ADR 0016)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ EVERY_HOUR = "0 11-15 1 1 *"
 async def until_fires(
     engine: Engine, automation_id: Id, count: int = 1
 ) -> list[WorkflowHandle[Any, Any]]:
-    """The fires of a schedule once Temporal remembers so many, oldest first."""
+    """The fires of a schedule once Temporal lists this number, oldest first."""
     found = await until_schedule(
         engine, automation_id, lambda found: len(found.info.recent_actions) == count, "the fires"
     )

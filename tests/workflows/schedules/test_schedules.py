@@ -267,7 +267,7 @@ async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
 
 async def test_only_automations_with_a_schedule_are_sent_to_temporal(engine: Engine) -> None:
     async def told(trigger_config: dict[str, Any]) -> int:
-        """How many intents it leaves to publish, disable and delete an automation."""
+        """The number of intents left by publishing, disabling and deleting an automation."""
         body = {"label": "Test", "graph": QUICK, "enabled": True, "triggerConfig": trigger_config}
         # One transaction, so that no relay sees them in between.
         async with engine.database.transaction() as work:

@@ -1,4 +1,4 @@
-"""Countdowns end when they are due, once, whatever dies meanwhile (ADR 0041)."""
+"""Countdowns end when they are due, once, after any crash (ADR 0041)."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -42,7 +42,7 @@ def soon(seconds: float) -> str:
 
 
 async def create_due(goods: Listening, title: str, seconds: float) -> str:
-    """A record whose moment comes so many seconds after it was begun; gives the moment.
+    """A record whose time is this number of seconds after it was begun; returns the time.
 
     It may pass before the record is committed: it is answered all the same.
     """
@@ -53,7 +53,7 @@ async def create_due(goods: Listening, title: str, seconds: float) -> str:
 
 
 async def pass_by(goods: Listening, subscriber: Id, days: float) -> None:
-    """As if nobody had looked for so many days."""
+    """As if no poller had run for this number of days."""
     async with goods.database.transaction() as work:
         await work.execute(
             update(automation_subscription)
@@ -171,7 +171,7 @@ async def test_a_date_moved_after_it_was_reached_starts_its_run(goods: Listening
         one = await goods.create_within(work, "A", moment=due)
     await goods.heard()
     async with goods.database.transaction() as work:
-        # Nobody looks meanwhile.
+        # No poller runs meanwhile.
         held = automation_subscription.c.automation_id == subscriber
         await work.execute(
             update(automation_subscription)
@@ -201,7 +201,7 @@ async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Lis
             return utc_now() > datetime.fromisoformat(due)
 
         await eventually(passed)
-        # Without the record, which nobody sees yet.
+        # Without the record, which is not committed yet.
         await looked(goods, subscriber)
     assert await fired(goods, subscriber) == [("A", due)]
 

@@ -1,4 +1,6 @@
-"""Dispatching: once whoever does it, in order, fairly, and whatever one automation does."""
+"""Dispatching: once with any number of dispatchers, in order, fairly, and despite a failing
+automation.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -61,7 +63,7 @@ async def test_workspaces_take_turns_and_each_keeps_its_order(
     taken: dict[Any, list[str]] = {space.actor.workspace_id: [] for space in spaces}
     turns: list[set[Any]] = []
     async with engine.database.transaction() as work:
-        # Nobody else sees them become due.
+        # No other dispatcher sees them become due.
         for space in spaces:
             await work.execute(space.of_events().values(due_at=work.now))
         after = FIRST_WORKSPACE
@@ -97,7 +99,7 @@ async def test_an_automation_that_fails_affects_no_other(
 
 
 def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
-    """Let the database refuse whatever this automation does."""
+    """Let the database refuse every write of this automation."""
 
     async def refuse(work: Any, subscriber: Any, *others: Any) -> None:
         if subscriber.automation_id == automation_id:

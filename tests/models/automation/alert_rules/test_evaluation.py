@@ -1,4 +1,6 @@
-"""Each change of a rule is told once, whoever evaluates, and with the rights of its saver."""
+"""Each change of a rule is notified once, with any number of evaluators, and with the rights of its
+last editor.
+"""
 
 import asyncio
 from datetime import timedelta

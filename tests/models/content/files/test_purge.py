@@ -48,7 +48,7 @@ async def trash(space: Space, item_id: UUID, days: float) -> None:
 
 
 async def empty(space: Space) -> int:
-    """Purge until nothing is left to purge; how many rows that were."""
+    """Purge until nothing is left to purge; the number of rows."""
     return await purged(space.database, purge_trash, ago(30))
 
 

@@ -1,4 +1,4 @@
-"""Copies step by step: what they hold, that nobody sees them before, that failures leave none."""
+"""Copies step by step: their contents, invisible before the end, and nothing after a failure."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -327,7 +327,7 @@ async def test_nobody_sees_a_copy_before_it_is_whole(
 
 
 class FailsAt(DatabaseCopies):
-    """Copies that come upon something that cannot be copied after so many records."""
+    """Copies that fail after this number of records."""
 
     def __init__(self, k: int, size: int = 100) -> None:
         super().__init__(size)

@@ -1,4 +1,4 @@
-"""Cells of a CSV that a spreadsheet would compute, whatever stands unseen before their sign."""
+"""Cells of a CSV that a spreadsheet would compute, with invisible characters before their sign."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Writing records: what is stored, what concurrent writers leave, how many statements it takes."""
+"""Writing records: stored rows, results of concurrent writers, number of statements."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""A record names a database that is there, whoever writes first."""
+"""A record names an existing database, in any order of the writers."""
 
 import asyncio
 from uuid import UUID, uuid4

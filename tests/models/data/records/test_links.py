@@ -1,4 +1,4 @@
-"""Links as both sides show them: one row per link, whatever writes it and however many at once."""
+"""Links as both sides show them: one row per link, for every kind of writer and concurrent ones."""
 
 import asyncio
 from typing import Any

@@ -35,7 +35,7 @@ async def tasks(client: Client, space: Space, projects: str) -> str:
 
 
 async def trash(client: Client, space: Space, record_id: str, days: float) -> None:
-    """Delete a record so many days ago."""
+    """Delete a record this number of days ago."""
     answer = await client.delete(f"/v1/records/{record_id}")
     assert answer.status_code == 200, answer.text
     async with space.database.transaction() as work:

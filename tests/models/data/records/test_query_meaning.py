@@ -280,7 +280,8 @@ async def stored(
 ) -> AsyncIterator[UnitOfWork]:
     """A transaction in which exactly these rows are there; it is rolled back.
 
-    Unless `few` is None every field that can be has an index, and so many records are few.
+    Unless `few` is None every field that can have an index has one, and this number of records is
+    few.
     """
     space, database_id = typed
     connect(present)

@@ -24,7 +24,7 @@ ENDED = {"completed", "discarded"}
 
 
 async def old_entry(space: Space, days: float, status: str, **values: Any) -> Id:
-    """An entry that was closed so many days ago, or begun then."""
+    """An entry that was closed this number of days ago, or begun then."""
     at = ago(days)
     ended = status in ENDED
     row = {

@@ -14,7 +14,7 @@ from tests.support.spaces import Space
 
 
 async def old_delivery(space: Space, days: float, status: DeliveryStatus) -> Id:
-    """A delivery that was accepted so many days ago, and ended at once unless it is pending."""
+    """A delivery that was accepted this number of days ago, and ended unless it is pending."""
     row: dict[str, Any] = {
         "id": new_id(),
         "workspace_id": space.id,

@@ -34,7 +34,7 @@ async def line(work: UnitOfWork, space: Space) -> None:
 
 
 async def started_later(space: Space, workspace_id: Id) -> int:
-    """How many a starter starts that looks when both are due."""
+    """The number that a starter starts once both are due."""
     async with space.database.transaction() as work:
         work.now += LATER
         return await start_deliveries(work, workspace_id)

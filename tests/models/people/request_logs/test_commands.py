@@ -8,7 +8,7 @@ from tests.support.spaces import Space
 
 
 async def call(space: Space, days: float) -> UUID:
-    """The id of a call so many days ago."""
+    """The id of a call this number of days ago."""
     before = await ids_of(space, request_log)
     entry = LogEntry(
         workspace_id=space.id,

@@ -22,7 +22,7 @@ _TOUCHED = text(
 
 
 async def _apply(space: Space, target: ImportTarget, lines: list[bytes]) -> tuple[int, int, int]:
-    """Apply a chunk of items; how many rows of their table were added, changed and read."""
+    """Apply a chunk of items; the numbers of added, changed and read rows of their table."""
     async with space.database.transaction() as work:
         await plan_chunk(work, target, [ITEMS], lines)
     async with space.database.transaction() as work:

@@ -1,4 +1,4 @@
-"""Bundles that nobody should have made are refused, each with the rule it breaks."""
+"""Hostile bundles are refused, each with the rule it breaks."""
 
 import io
 import json
@@ -45,7 +45,7 @@ def _with_flag(archive: bytes) -> bytes:
 
 
 def _with_size(archive: bytes, size: int) -> bytes:
-    """The archive whose end says that its list of files has so many bytes."""
+    """The archive whose end states this size of its list of files."""
     place = archive.rindex(b"PK\x05\x06") + 12
     return archive[:place] + struct.pack("<L", size) + archive[place + 4 :]
 

@@ -1,4 +1,4 @@
-"""Rows that nobody should have written block a workspace, or do no harm; none ends badly."""
+"""Hostile rows block a workspace, or do no harm; none raises an unexpected error."""
 
 import io
 import json

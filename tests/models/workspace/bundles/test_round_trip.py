@@ -120,7 +120,7 @@ def _canonical(content: bytes, ids: dict[str, str]) -> dict[str, list[Any]]:
 
 
 def _settled(row: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """A row with the ids of the target; automations and sources wait for somebody to start them."""
+    """A row with the ids of the target; automations and sources are not started by the import."""
     made: Any = rewritten(row, ids)
     return {**made, "enabled": False} if row["type"] in {"automation", "data_source"} else made
 

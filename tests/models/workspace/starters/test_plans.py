@@ -1,4 +1,4 @@
-"""Plans: whatever was written, what comes of it can be built."""
+"""Plans: every accepted plan can be built."""
 
 from typing import Any
 

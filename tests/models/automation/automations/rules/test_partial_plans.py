@@ -26,7 +26,7 @@ NESTED = draw(
 
 
 def started(plan: Plan, *, items: int = 3) -> list[str]:
-    """Every start, when all nodes succeed and every loop has so many items."""
+    """Every start, when all nodes succeed and every loop has this number of items."""
     planner = Planner(plan)
     found, waiting = [], list(planner.begin())
     while waiting:

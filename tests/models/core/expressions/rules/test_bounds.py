@@ -76,7 +76,7 @@ def test_an_extent_is_known_up_to_a_power_of_two() -> None:
 
 
 def _lists(depth: int) -> st.SearchStrategy[str]:
-    """Texts that give lists, of so many steps at most."""
+    """Texts that give lists, with a limited number of steps."""
     if not depth:
         return st.sampled_from(["nodes", "y", "['a', 'b']"])
     lists, words = _lists(depth - 1), _words(depth - 1)
@@ -94,7 +94,7 @@ def _lists(depth: int) -> st.SearchStrategy[str]:
 
 
 def _words(depth: int) -> st.SearchStrategy[str]:
-    """Texts that give text, of so many steps at most."""
+    """Texts that give text, with a limited number of steps."""
     if not depth:
         return st.sampled_from(["trigger.text", "nodes[0]", "x", "'ab'"])
     lists, words = _lists(depth - 1), _words(depth - 1)
