@@ -47,13 +47,13 @@ def refused(sqlstate: str) -> DBAPIError:
 
 
 @pytest.mark.parametrize("sqlstate", FINAL)
-def test_what_the_database_refuses_for_good_is_not_its_absence(sqlstate: str) -> None:
+def test_a_final_refusal_of_the_database_is_not_its_absence(sqlstate: str) -> None:
     assert never_succeeds(refused(sqlstate))
     assert not is_away(refused(sqlstate))
 
 
 @pytest.mark.parametrize("sqlstate", PASSING)
-def test_what_passes_is_repeated(sqlstate: str) -> None:
+def test_a_transient_error_is_repeated(sqlstate: str) -> None:
     assert not never_succeeds(refused(sqlstate), attempt=7)
 
 
@@ -99,7 +99,7 @@ class Reached(ActivityInboundInterceptor):
 
 
 @pytest.mark.parametrize("given", ["a\0", "a\ud800"])
-async def test_what_is_no_text_for_the_driver_is_not_repeated(
+async def test_a_text_that_the_driver_refuses_is_not_repeated(
     database: Database, given: str
 ) -> None:
     async def select() -> None:

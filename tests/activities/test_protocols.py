@@ -151,7 +151,7 @@ async def refused(call: Call, policy: OutboundPolicy, host: str, port: int, path
     return str(raised.value)
 
 
-async def test_what_is_allowed_is_reached(call: Call, tmp_path: Path) -> None:
+async def test_an_allowed_address_is_reached(call: Call, tmp_path: Path) -> None:
     """The control: without it nothing here would prove anything."""
     async with listening() as server:
         with suppress(OutboundError, ProviderProblem, SourceProblem):

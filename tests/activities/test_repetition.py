@@ -119,7 +119,7 @@ async def test_other_errors_are_repeated_where_that_may_help(name: str) -> None:
     assert await _attempts(error) == expected
 
 
-def test_where_a_row_keeps_the_reason_it_is_a_sentence() -> None:
+def test_the_reason_that_a_row_keeps_is_a_sentence() -> None:
     class Config(pydantic.BaseModel):
         host: int
 

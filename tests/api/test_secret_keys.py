@@ -478,7 +478,7 @@ async def test_a_value_that_changes_meanwhile_stays(
         assert await work.scalar(select(workspace_secret.c.sealed_value)) == newer
 
 
-async def test_what_was_altered_is_left_and_counted(store: Database) -> None:
+async def test_altered_values_are_left_and_counted(store: Database) -> None:
     space = await make_space(store, BEFORE)
     async with store.transaction() as work:
         await work.execute(text_secret(space.id, plain=b"x" * 100))

@@ -72,7 +72,7 @@ async def neighbour(server: Server, space: Space) -> AsyncIterator[list[float]]:
 
 
 @pytest.mark.long
-async def test_downloads_that_nobody_reads_are_given_up(
+async def test_unread_downloads_are_aborted(
     server: Server, client: Client, space: Space, foreign: Space
 ) -> None:
     made = await stored(client, space, bytes(LARGE))

@@ -134,7 +134,7 @@ async def test_a_refusal_takes_the_job_back_and_is_remembered(jobs: Jobs) -> Non
     assert jobs.counting.calls == [0, 1, 2, 3]
 
 
-async def test_a_refusal_that_nobody_heard_stands(jobs: Jobs) -> None:
+async def test_a_refusal_whose_reply_was_lost_is_final(jobs: Jobs) -> None:
     jobs.counting.raises = {0: [ConflictError("Somebody else was faster.")]}
     job_id = await jobs.accept_unstarted(5)
     activities = JobActivities(jobs.engine.database, {FAMILY: jobs.counting})

@@ -132,7 +132,7 @@ def start(tmp_path: Path, url: str, temporal: WorkflowEnvironment) -> Iterator[S
 
 
 @pytest.mark.parametrize("command", ["api", "worker"])
-async def test_every_line_is_json_whoever_writes_it(start: Start, command: str) -> None:
+async def test_every_line_of_every_writer_is_json(start: Start, command: str) -> None:
     process = start(command, PROVOKED)
     await process.says("all is provoked")
     assert await process.obeys(40) in {0, -signal.SIGTERM}

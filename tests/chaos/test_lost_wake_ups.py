@@ -112,7 +112,7 @@ async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -
     await engine.cancel(automation_id, run_id)
 
 
-async def test_who_waits_on_is_told_nothing(engine: Engine) -> None:
+async def test_a_run_whose_wait_is_open_gets_no_signal(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="not yet"))
     assert (await sweep(engine))["resent"] == 0
     assert await signals(engine, run_id) == 0

@@ -228,7 +228,7 @@ async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_
 
 
 @pytest.mark.long
-async def test_what_asks_for_more_memory_than_a_quarantine_has_fails_for_it(
+async def test_work_that_needs_more_memory_than_its_quarantine_fails(
     idle: Engine, workers: Workers
 ) -> None:
     job_id = new_id()

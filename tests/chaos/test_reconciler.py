@@ -230,7 +230,9 @@ async def test_an_execution_that_repeats_its_last_transaction_ends_as_its_row(
         (Execution(WorkflowExecutionStatus.TIMED_OUT, 0), Verdict.CLOSE),
     ],
 )
-def test_what_becomes_of_an_open_row(found: Execution | None, verdict: Verdict) -> None:
+def test_the_verdict_on_an_open_row_follows_from_its_execution(
+    found: Execution | None, verdict: Verdict
+) -> None:
     row: Any = None
     assert WorkFamily[WorkRow]().judge(row, found) is verdict
 

@@ -291,7 +291,7 @@ async def test_cancel_wins_and_reaches_the_execution(errands: Errands) -> None:
     assert (row.status, row.steps) == (Status.STOPPED, 0)
 
 
-async def test_what_is_cancelled_before_its_start_never_starts(errands: Errands) -> None:
+async def test_work_cancelled_before_its_start_never_starts(errands: Errands) -> None:
     errand_id = await errands.accept()
     await errands.cancel(errand_id)
     assert await errands.intents() == []

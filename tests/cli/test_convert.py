@@ -274,7 +274,7 @@ async def test_a_base(space: Space, client: Client, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("product", ["notion", "airtable"])
-def test_what_is_no_export_is_told(product: str, tmp_path: Path) -> None:
+def test_an_invalid_export_is_reported(product: str, tmp_path: Path) -> None:
     source = tmp_path / "source.zip"
     with zipfile.ZipFile(source, "w"):
         pass

@@ -23,7 +23,7 @@ def test_every_name_has_a_workflow() -> None:
     assert {*ROUTES, *SCHEDULES, *sweeps} == set(Family)
 
 
-def test_what_may_run_at_once_is_counted_in_the_table_of_a_family() -> None:
+def test_work_that_may_run_at_once_is_counted_in_the_table_of_a_family() -> None:
     bounded = [kind for name, kind in _TABLES.items() if name.bounds.running is not None]
     assert [kind.table.name for kind in bounded if not kind.takes_places] == [], (
         "the table of a family with a bound needs a column dispatched_at"

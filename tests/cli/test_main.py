@@ -70,7 +70,7 @@ def test_a_database_of_another_build_is_refused_in_words_and_stays() -> None:
         assert current(url) == "0065"
 
 
-def test_a_link_signs_somebody_in_to_a_platform_without_a_state_directory(tmp_path: Path) -> None:
+def test_a_link_signs_a_user_in_to_a_platform_without_a_state_directory(tmp_path: Path) -> None:
     def run(*arguments: str, **variables: str) -> Result:
         options = ["sign-in", *arguments, f"--state-dir={tmp_path}"]
         return CliRunner().invoke(app, options, env={"COLUMNS": "200", **variables})

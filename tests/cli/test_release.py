@@ -202,7 +202,7 @@ async def test_the_wheel_runs_without_the_checkout(
         await eventually(has_ended, what="the end of the run")
 
 
-def test_what_is_missing_is_named_with_the_way_to_install_it(
+def test_a_missing_program_is_named_with_the_way_to_install_it(
     command: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """Without the dependencies of the extra, as an installation without it is."""

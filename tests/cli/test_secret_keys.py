@@ -136,7 +136,7 @@ def test_a_rotation_that_was_killed_goes_on_where_it_was(url: str, tmp_path: Pat
     assert "does not match" in command("migrate", url=url, keys=OLD).stderr
 
 
-def test_what_a_lost_key_sealed_is_given_up_only_on_demand(url: str) -> None:
+def test_values_sealed_by_a_lost_key_are_dropped_only_on_demand(url: str) -> None:
     store_secrets(url, 3)
     assert command("rotate-secret", url=url, keys=NEW).returncode == 1
     given_up = command("rotate-secret", "--forget-lost", url=url, keys=NEW)

@@ -343,7 +343,7 @@ def test_a_damaged_database_of_temporal_is_named(state: StateDir, place: int) ->
     assert temporal.damage().startswith(f"{state.temporal_database} is damaged (")
 
 
-def test_what_is_left_of_a_server_is_ended_before_another_uses_its_data(
+def test_remaining_processes_of_a_server_are_ended_before_another_uses_its_data(
     state: StateDir, tmp_path: Path
 ) -> None:
     state.postgres_data.mkdir(parents=True)
@@ -354,7 +354,7 @@ def test_what_is_left_of_a_server_is_ended_before_another_uses_its_data(
         assert left.wait(ENOUGH) in {-signal.SIGQUIT, -signal.SIGKILL}
 
 
-def test_what_is_left_of_a_server_and_cannot_be_ended_stops_the_start(
+def test_a_remaining_process_of_a_server_that_cannot_be_ended_stops_the_start(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state.postgres_data.mkdir(parents=True)
@@ -374,7 +374,9 @@ class StubbornBackend:
 
 
 @pytest.mark.parametrize("owner", ["another program", "a zombie", "nobody"])
-def test_the_number_of_a_server_stays_only_where_nobody_has_it(state: StateDir, owner: str) -> None:
+def test_the_number_of_a_server_stays_only_where_no_process_has_it(
+    state: StateDir, owner: str
+) -> None:
     state.postgres_data.mkdir(parents=True)
     with subprocess.Popen(["/bin/sleep", "0"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)

@@ -189,21 +189,21 @@ HARMLESS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("change", BREAKING)
-def test_what_breaks_a_client_is_found(change: str) -> None:
+def test_a_change_that_breaks_a_client_is_found(change: str) -> None:
     new = copy.deepcopy(small())
     BREAKING[change](new)
     assert breaks(small(), new, TODAY)
 
 
 @pytest.mark.parametrize("change", HARMLESS)
-def test_what_breaks_no_client_passes(change: str) -> None:
+def test_a_change_that_breaks_no_client_passes(change: str) -> None:
     new = copy.deepcopy(small())
     HARMLESS[change](new)
     assert breaks(small(), new, TODAY) == []
 
 
 @pytest.mark.parametrize(("sunset", "allowed"), [("2026-06-01", True), ("2026-06-02", False)])
-def test_what_was_deprecated_may_go_on_its_sunset(sunset: str, allowed: bool) -> None:
+def test_a_deprecated_operation_may_be_removed_on_its_sunset(sunset: str, allowed: bool) -> None:
     mark = {"deprecated": True, "x-sunset": sunset}
     for place, change in [
         (_operation, "an operation goes"),

@@ -163,9 +163,7 @@ async def test_a_viewer_changes_nothing(app: FastAPI, own: Furnished, route: Rou
 
 
 @pytest.mark.parametrize("route", PAGES, ids=name)
-async def test_nobody_sees_a_page_without_a_session(
-    app: FastAPI, own: Furnished, route: Route
-) -> None:
+async def test_every_page_needs_a_session(app: FastAPI, own: Furnished, route: Route) -> None:
     async with Visitor(app) as nobody:
         path = path_of(route, own.ids)
         answer = await nobody.request(route.operation.method, path)

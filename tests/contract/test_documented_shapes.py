@@ -220,7 +220,7 @@ def _body_of(operation: str) -> str:
     return name
 
 
-def test_what_is_only_sent_takes_its_parts_as_they_are_answered() -> None:
+def test_shapes_of_bodies_alone_use_the_parts_of_answers() -> None:
     graph = {"$ref": "#/components/schemas/Graph"}, {"$ref": "#/components/schemas/GraphAnswer"}
     for body in ("CreateAutomation", "UpdateAutomation", "ValidateAutomation"):
         options = SCHEMAS[body]["properties"]["graph"]["anyOf"]

@@ -41,7 +41,7 @@ def test_a_webhook_says_how_it_is_signed_and_what_to_answer(name: str) -> None:
     assert call["responses"].keys() == {"2XX", "410", "default"}
 
 
-async def test_what_is_logged_fits_the_log_and_the_calls(used: Furnished) -> None:
+async def test_logged_events_match_the_documented_ones(used: Furnished) -> None:
     async with used.space.database.reading() as work:
         events = await work.rows(select(workspace_event), of=EventRow)
     assert len({event.type for event in events}) > 10

@@ -130,7 +130,7 @@ def test_nothing_of_the_machine_is_shown() -> None:
     assert re.findall(f"{places}|{secrets}", text) == []
 
 
-def test_what_is_shown_is_valid() -> None:
+def test_each_example_is_valid() -> None:
     components = {**DOCUMENT["components"], "schemas": closed(DOCUMENT["components"]["schemas"])}
     registry = Registry([("urn:openapi", {"components": components})])
     with cells() as cell:
@@ -207,7 +207,7 @@ AT_REST = [one for one in ANSWERING if one not in DONE]
 
 
 @pytest.mark.long
-async def test_what_is_shown_is_answered(
+async def test_each_example_is_answered(
     database_url: str, furnished: Furnishing, issuer: DevelopmentIssuer, recorded: Recorded
 ) -> None:
     emptied(database_url)
@@ -221,7 +221,7 @@ async def test_what_is_shown_is_answered(
 
 
 @pytest.mark.long
-async def test_what_is_shown_is_answered_when_it_takes_something_away(
+async def test_each_example_that_removes_something_is_answered(
     database_url: str, furnished: Furnishing, issuer: DevelopmentIssuer, recorded: Recorded
 ) -> None:
     """One workspace after another: a call that misses what went before is made in the next."""
@@ -239,7 +239,7 @@ async def test_what_is_shown_is_answered_when_it_takes_something_away(
 
 
 @pytest.mark.long
-async def test_what_is_shown_is_answered_when_work_is_done(
+async def test_each_example_that_waits_for_work_is_answered(
     platform: Furnished,
     issuer: DevelopmentIssuer,
     registered: AuthorizationServer,

@@ -269,7 +269,7 @@ def _failing_once(stage: ImportStage) -> Iterator[None]:
 
 
 @pytest.mark.long
-async def test_what_people_changed_since_stays_until_it_is_to_go_by_force(
+async def test_rows_that_people_changed_stay_until_they_are_removed_by_force(
     imports: Imports, own: Furnished
 ) -> None:
     before = await _held(own)

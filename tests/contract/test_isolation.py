@@ -127,7 +127,7 @@ async def dead_tokens(
 
 
 @grouped(PROTECTED)
-async def test_nobody_gets_in_without_a_valid_credential(
+async def test_every_operation_needs_a_valid_credential(
     own: Furnished, group: Sequence[Operation], dead_tokens: list[str | None]
 ) -> None:
     async def cell(operation: Operation) -> None:
@@ -219,7 +219,7 @@ async def test_a_viewer_changes_nothing(
 
 
 @grouped([one for one in FOR_VIEWERS if EXAMPLES[one.id].private])
-async def test_what_is_anothers_is_not_there_for_a_viewer(
+async def test_resources_of_another_member_are_not_found_for_a_viewer(
     own: Furnished, callers: Callers, group: Sequence[Operation]
 ) -> None:
     viewer = await callers.member(Role.VIEWER)

@@ -58,7 +58,7 @@ def test_a_list_has_an_array_and_a_cursor(name: str) -> None:
         assert set(ANSWERS[name]["required"]) >= {*arrays, "cursor"}
 
 
-def test_what_answers_a_cursor_takes_one_and_a_limit() -> None:
+def test_an_operation_that_answers_a_cursor_takes_one_and_a_limit() -> None:
     for path, described in DOCUMENT["paths"].items():
         for operation in described.values():
             name = operation["operationId"]

@@ -67,7 +67,7 @@ def cited() -> Iterator[Path]:
                 yield path
 
 
-def test_each_citation_leads_somewhere() -> None:
+def test_each_citation_has_a_target() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {citation}: {reason}"
         for path in cited()

@@ -6,7 +6,7 @@ from runtime.base64url import decode, encode
 
 
 @pytest.mark.parametrize("length", range(70))
-def test_what_is_encoded_is_decoded(length: int) -> None:
+def test_encoded_bytes_are_decoded(length: int) -> None:
     raw = bytes(range(200, 200 + length)) if length < 56 else bytes(length)
     assert decode(encode(raw)) == raw
 

@@ -137,7 +137,7 @@ async def test_a_call_in_a_loop_is_refused(processes: BoundedProcesses) -> None:
     assert int(await evaluate_bounded(lambda: processes.call(pid, b"")))
 
 
-async def test_work_for_one_leaves_room_for_others_and_waits_for_nobody(
+async def test_work_of_one_key_leaves_room_for_others_and_does_not_wait(
     processes: BoundedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime.processes.bounded_processes, "QUEUE_SECONDS", 0.05)

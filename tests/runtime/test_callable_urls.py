@@ -46,7 +46,7 @@ from runtime.outbound_policy import (
         "http://" + "a" * 64 + ".example/", "http://bücher.example:22/",
     ],
 )  # fmt: skip
-def test_what_can_never_be_called(text: str) -> None:
+def test_urls_that_can_never_be_called(text: str) -> None:
     assert url_problem(text)
     with pytest.raises(InvalidUrlError):
         parse_url(text)
@@ -60,7 +60,7 @@ def test_what_can_never_be_called(text: str) -> None:
         "http://a:/x", "http://a?b=[c]", "http://a/b:99999/@c#http://d:0", "http://bücher.example/",
     ],
 )  # fmt: skip
-def test_which_urls_may_be_called(text: str) -> None:
+def test_the_policy_decides_which_urls_may_be_called(text: str) -> None:
     assert url_problem(text) is None
     parse_url(text)
 

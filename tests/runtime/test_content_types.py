@@ -73,7 +73,7 @@ def test_a_charset_is_found(header: str, body: bytes, text: str) -> None:
         ("text/plain; charset=zip", b"\xff\xfe"), ("text/plain; charset=utf-7", b"+\xff"),
     ],
 )  # fmt: skip
-def test_what_no_charset_reads_is_no_text(header: str, body: bytes) -> None:
+def test_bytes_that_no_charset_reads_are_not_text(header: str, body: bytes) -> None:
     assert ContentType.parse(header).decode(body) is None
 
 

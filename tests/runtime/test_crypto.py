@@ -7,7 +7,7 @@ from runtime.crypto import KeyRing, UnreadableError, fingerprint
 OLD, NEW = "o" * 32, "n" * 32
 
 
-def test_what_is_sealed_opens_only_where_it_belongs() -> None:
+def test_a_sealed_value_opens_only_at_its_place() -> None:
     ring = KeyRing([NEW])
     sealed = ring.seal(b"secret", "table|1|column")
     assert b"secret" not in sealed

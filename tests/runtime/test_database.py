@@ -38,7 +38,7 @@ async def test_other_reads_see_what_was_committed_last(numbers: Database) -> Non
 
 
 @pytest.mark.parametrize("kind", ["reading", "snapshot"])
-async def test_who_reads_does_not_write(numbers: Database, kind: str) -> None:
+async def test_a_reading_unit_of_work_does_not_write(numbers: Database, kind: str) -> None:
     with pytest.raises(RuntimeError, match="A read was announced"):
         async with getattr(numbers, kind)() as reading:
             await reading.execute(insert(NUMBERS), {"number": 1})

@@ -22,12 +22,12 @@ def test_signals_from_inside_are_the_process_itself(number: signal.Signals) -> N
 
 
 @pytest.mark.parametrize("code", [0, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -64])
-def test_all_others_are_somebody_else(code: int) -> None:
+def test_other_exit_codes_come_from_outside(code: int) -> None:
     assert not ended_by_itself(code)
 
 
 @pytest.mark.parametrize("code", [1, 3, None])
-def test_an_exit_without_order_and_an_end_that_nobody_saw_count(code: int | None) -> None:
+def test_a_disorderly_exit_and_an_unseen_end_count(code: int | None) -> None:
     assert ended_by_itself(code)
     assert end_of(3) == "exit code 3"
 

@@ -48,7 +48,7 @@ async def test_an_exception_is_told_by_its_kind_and_place(
     assert "canary" not in str(failure)
 
 
-async def test_what_we_say_of_a_failure_is_kept_without_a_stack() -> None:
+async def test_our_message_of_a_failure_is_kept_without_a_stack() -> None:
     said: Any = ApplicationError("http_503", type="http_503", non_retryable=True)
     failure = await failure_of(said, ValueError(CANARY))
     assert (failure.message, failure.stack_trace) == ("http_503", "")

@@ -20,7 +20,7 @@ async def test_one_key_leaves_slots_for_others() -> None:
         pass
 
 
-async def test_who_waits_comes_in_when_another_leaves() -> None:
+async def test_a_waiting_caller_enters_when_another_leaves() -> None:
     limiter, entered = KeyedLimiter(1, patience=10), asyncio.Event()
 
     async def enter() -> None:
@@ -35,7 +35,7 @@ async def test_who_waits_comes_in_when_another_leaves() -> None:
     assert entered.is_set()
 
 
-async def test_who_gives_up_takes_no_room() -> None:
+async def test_a_cancelled_caller_takes_no_room() -> None:
     limiter = KeyedLimiter(1, patience=10)
     async with limiter.slot("a"):
         waiting = asyncio.create_task(AsyncExitStack().enter_async_context(limiter.slot("a")))

@@ -41,7 +41,7 @@ async def _keys(store: ObjectStore, prefix: str = "a") -> list[str]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 5 * MIB, 12 * MIB + 7], ids=str)
-async def test_what_is_written_is_read(store: ObjectStore, size: int) -> None:
+async def test_a_written_object_is_read(store: ObjectStore, size: int) -> None:
     content = os.urandom(size)
     pieces = [content[start : start + 100_000] for start in range(0, size, 100_000)]
     assert await store.put("a/b", _chunks(*pieces)) == size

@@ -11,7 +11,7 @@ def own(settings: Settings, **changed: object) -> set[Listener]:
     return set(platform_policy(settings.model_copy(update=changed)).own.listeners)
 
 
-def test_what_settings_name_is_the_platforms_own(settings: Settings) -> None:
+def test_addresses_in_settings_are_the_platforms_own(settings: Settings) -> None:
     assert own(
         settings,
         database_url=SecretStr("postgresql://u:p@db-1,db-2:5433/w?hostaddr=10.0.0.4"),

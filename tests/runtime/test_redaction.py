@@ -125,7 +125,7 @@ def test_of_two_secrets_the_longer_is_taken_out_whole() -> None:
     assert shown("abcdef abc", "abc", "abcdef") == "[secret 1] [secret 0]"
 
 
-def test_what_only_resembles_a_secret_stays() -> None:
+def test_a_text_that_only_resembles_a_secret_stays() -> None:
     text = 'abc d%20e \\"x\\" &amp; YWJj abcd efgx'
     assert shown(text, "abcdefgh", "a", "") == text.replace("a", "[secret 1]")
     assert not Redaction({})

@@ -34,7 +34,7 @@ def _saving() -> Iterator[None]:
         "http://localhost./", "http://127.0.0.2..", "http://0x7f.0.0.0x2./", "http://224.0.0.1/",
     ],
 )  # fmt: skip
-def test_what_is_not_saved(text: str) -> None:
+def test_urls_that_are_not_saved(text: str) -> None:
     assert url_problem(text)
 
 
@@ -46,5 +46,5 @@ def test_what_is_not_saved(text: str) -> None:
         "http://bücher.example/", "http://[2606:4700::1111]/", "http://localhost.example/",
     ],
 )  # fmt: skip
-def test_what_is_saved(text: str) -> None:
+def test_urls_that_are_saved(text: str) -> None:
     assert url_problem(text) is None

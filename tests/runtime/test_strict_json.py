@@ -85,5 +85,5 @@ def test_a_whole_number_with_a_fraction_or_an_exponent_keeps_its_digits(text: st
 
 
 @pytest.mark.parametrize("text", ["1e300", "6.02e23", "1147386954405658800.0", "0.1", "-0.0"])
-def test_what_a_double_says_with_the_same_digits_is_one(text: str) -> None:
+def test_a_number_that_a_double_prints_with_the_same_digits_is_a_double(text: str) -> None:
     assert repr(parse(text.encode())) == repr(float(text))

@@ -100,9 +100,7 @@ def is_data(value: Any) -> bool:
 
 
 @pytest.mark.parametrize("one", PASSED, ids=lambda one: f"{one.by}-{one.module}.{one.name}")
-def test_what_passes_through_is_pure_or_names_activities(
-    one: Passed, graph: grimp.ImportGraph
-) -> None:
+def test_a_passed_module_is_pure_or_names_activities(one: Passed, graph: grimp.ImportGraph) -> None:
     if one.module.startswith("workflows."):
         return  # looked at by itself
     if not (effects := effects_of(graph, one.module)):
@@ -194,7 +192,7 @@ def test_a_shared_value_is_seen(source: str, lines: list[int]) -> None:
     assert list(changeable_values(ast.parse(source))) == lines
 
 
-def test_what_passes_through_calls_no_clock_and_no_chance(graph: grimp.ImportGraph) -> None:
+def test_a_passed_module_calls_no_clock_and_no_chance(graph: grimp.ImportGraph) -> None:
     pure = {one.module for one in PASSED if not effects_of(graph, one.module)}
     closure = pure.union(*(graph.find_upstream_modules(module) for module in pure))
     for module in sorted(name for name in closure if name.split(".")[0] in OURS):

@@ -57,7 +57,7 @@ def test_a_recorded_history_names_no_machine(path: Path) -> None:
 
 
 @pytest.mark.long
-async def test_what_this_session_ran_replays(engine: Engine, temporal: WorkflowEnvironment) -> None:
+async def test_runs_of_this_session_replay(engine: Engine, temporal: WorkflowEnvironment) -> None:
     run = await engine.run(graph(node("only", "transform", output={"ok": True})))
     # Without the condition on the status, open executions come first and may be all there are.
     ended = "WorkflowType = 'AutomationRun' AND ExecutionStatus != 'Running'"

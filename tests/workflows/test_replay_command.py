@@ -171,7 +171,7 @@ def test_an_absent_file_and_an_absent_temporal_are_no_verdict(tmp_path: Path) ->
         assert (told.code, "reach Temporal at 127.0.0.1:1" in told.err) == (2, True)
 
 
-async def test_an_execution_nobody_knows_is_no_verdict(engine: Engine) -> None:
+async def test_an_unknown_execution_has_no_verdict(engine: Engine) -> None:
     told = await workspace("replay", str(new_id()), address=address_of(engine))
     assert told.code == 2
     assert "its history has expired" in told.err
@@ -421,7 +421,7 @@ async def test_a_gate_passes_over_the_workflows_of_another_program(engine: Engin
     assert judged(told) == {"Elsewhere": ["0", "0", "1"]}
 
 
-async def test_what_is_open_is_judged_before_what_ended(engine: Engine) -> None:
+async def test_open_executions_are_judged_before_ended_ones(engine: Engine) -> None:
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
     waits = await engine.start(automation.id)
     await engine.until(automation.id, waits, lambda run: run.status == "waiting")

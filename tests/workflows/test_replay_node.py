@@ -434,7 +434,7 @@ async def test_the_command_shows_the_difference(
     assert "not found in this database" in gone[2]
 
 
-async def test_what_is_not_there(engine: Engine, once: Any) -> None:
+async def test_a_missing_node_is_reported_with_the_reached_ones(engine: Engine, once: Any) -> None:
     run = await engine.run(
         graph(
             node("a", "condition", expression="false"),

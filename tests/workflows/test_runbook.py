@@ -160,7 +160,7 @@ async def test_the_look_at_queues_shows_who_polls_them(desk: Desk) -> None:
 
 
 @pytest.mark.long
-async def test_the_look_at_queues_shows_that_nobody_polls_them(desk: Desk) -> None:
+async def test_the_query_of_queues_shows_that_they_have_no_pollers(desk: Desk) -> None:
     async with dev_server() as empty:
         address = empty.client.service_client.config.target_host
         connection = json.dumps({"temporalAddress": address})
@@ -205,7 +205,7 @@ async def test_looking_changes_nothing(desk: Desk, title: str) -> None:
     assert await desk.row() == before
 
 
-async def test_what_waits_is_shown_with_what_it_waits_for(desk: Desk) -> None:
+async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
     workspace_id = desk.engine.actor.workspace_id
     subject, target, job_id = new_id(), new_id(), new_id()
     receiver = {"workspace_id": workspace_id, "channel": "webhook", "target_id": target}
@@ -253,7 +253,7 @@ async def test_a_run_is_found_by_its_workspace_and_automation(desk: Desk) -> Non
     await eventually(is_listed, what="the run in both lists")
 
 
-async def test_what_is_read_of_a_run_tells_its_nodes_and_its_code(desk: Desk) -> None:
+async def test_the_description_of_a_run_shows_its_nodes_and_its_code(desk: Desk) -> None:
     read = await desk.run("Look at one run")
     for part in ("AutomationRun", "Wait a while", "waiting", "TimerStarted", "src/workflows"):
         assert part in read

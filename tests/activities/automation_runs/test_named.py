@@ -12,7 +12,7 @@ BINDING = {"type": "trigger", "value": "id"}
 @pytest.mark.parametrize(
     ("name", "code"), [("connectionId", "connection_error"), ("endpointId", "endpoint_error")]
 )
-def test_what_a_binding_gave_names_nothing(name: str, code: str) -> None:
+def test_an_id_from_a_binding_is_refused(name: str, code: str) -> None:
     check_named({name: ID}, {name: ID})
     check_named({name: None}, {name: BINDING})
     with pytest.raises(NodeError, match=f"{name} must be an id, not a binding") as refused:

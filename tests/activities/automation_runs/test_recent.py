@@ -10,7 +10,7 @@ def kept(recent: LruCache[int, str], among: int) -> list[int]:
     return [key for key in range(among) if key in recent._entries]
 
 
-def test_what_was_used_last_is_kept_up_to_the_limit() -> None:
+def test_the_last_used_entries_are_kept_up_to_the_limit() -> None:
     recent = LruCache[int, str](5 * SIZE)
     for key in range(5):
         recent.keep(key, TEXT, TEXT)

@@ -30,7 +30,7 @@ def test_a_known_failure_stays_what_it_is() -> None:
     assert (other.code, other.message) == ("validation_error", f"x: {MARK}")
 
 
-def test_what_the_other_side_said_is_left_out() -> None:
+def test_the_answer_of_the_other_side_is_left_out() -> None:
     error = NodeError("http_400", "The server returned 400.", quoted="4f1d of canary")
     assert failure_of(error).message == "The server returned 400. Response: 4f1d of canary"
     told = failure_of(discreet(error, REDACTION)).message
@@ -61,7 +61,7 @@ def test_an_unknown_failure_is_told_without_its_words() -> None:
         ({"headers": 1, "auth": 1}, set()),
     ],
 )
-def test_what_a_call_authenticates_itself_with_is_not_shown(
+def test_the_credentials_of_a_call_are_not_shown(
     parameters: dict[str, object], hidden: set[str]
 ) -> None:
     assert set(credentials(parameters)) == hidden

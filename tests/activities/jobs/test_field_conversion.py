@@ -369,7 +369,7 @@ async def test_a_repeated_request_has_the_first_outcome(
     assert answers[1].content == answers[0].content
 
 
-async def test_what_follows_is_computed_anew(
+async def test_dependent_values_are_computed_again(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     formula = {

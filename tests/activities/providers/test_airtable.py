@@ -84,7 +84,9 @@ async def test_a_table_is_rows_of_csv(airtable: AirtableAdapter, tmp_path: Path)
     assert (target.read_bytes(), done.mime_type) == (read.content.encode(), "text/csv")
 
 
-async def test_what_is_not_there(airtable: AirtableAdapter, server: ProviderServer) -> None:
+async def test_missing_resources_become_problems(
+    airtable: AirtableAdapter, server: ProviderServer
+) -> None:
     for external_id in ("app1/tbl9", "app9", "app1/../x"):
         kind = await problem_of(airtable.describe(GIVEN, named("table", external_id)))
         assert kind in {ProblemKind.GONE, ProblemKind.INVALID}

@@ -60,7 +60,7 @@ async def test_pages_give_each_resource_once() -> None:
     assert await ids(Listing("finance", external_type="workbook")) == ["budget"]
 
 
-async def test_what_the_config_withholds_is_withheld() -> None:
+async def test_resources_that_the_config_withholds_are_missing() -> None:
     assert "welcome" not in await ids(Listing("handbook"), vanished=["welcome"])
     for config, kind in (
         ({"vanished": ["welcome"]}, ProblemKind.GONE),

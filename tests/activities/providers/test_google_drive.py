@@ -180,7 +180,7 @@ async def test_forms_are_read_as_questions(drive: GoogleDriveAdapter) -> None:
     assert await problem_of(drive.form(GIVEN, doc)) is ProblemKind.UNSUPPORTED
 
 
-async def test_what_is_refused(drive: GoogleDriveAdapter, server: ProviderServer) -> None:
+async def test_refusals_become_problems(drive: GoogleDriveAdapter, server: ProviderServer) -> None:
     for external_id in ("missing", "..", "map"):
         wanted = named("file", external_id)
         assert await problem_of(drive.describe(GIVEN, wanted)) is ProblemKind.GONE

@@ -112,7 +112,7 @@ async def test_ids_that_lead_elsewhere(http: HttpAdapter, serve: Serve, external
     ],
     ids=lambda one: one.value if isinstance(one, ProblemKind) else None,
 )
-async def test_what_a_server_may_answer(
+async def test_any_answer_of_a_server_is_handled(
     http: HttpAdapter, serve: Serve, answer: bytes, kind: ProblemKind
 ) -> None:
     server = await serve(answer)

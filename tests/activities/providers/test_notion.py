@@ -176,7 +176,7 @@ async def test_a_database_is_read_as_rows(notion: NotionAdapter, tmp_path: Path)
     assert target.read_bytes() == read.content.encode()
 
 
-async def test_what_is_refused(notion: NotionAdapter, server: ProviderServer) -> None:
+async def test_refusals_become_problems(notion: NotionAdapter, server: ProviderServer) -> None:
     for external_id in ("x", "../users/me", uid(99), CHILD):
         wanted = named("page", external_id)
         assert await problem_of(notion.describe(GIVEN, wanted)) is ProblemKind.GONE

@@ -150,7 +150,7 @@ async def test_signatures_are_checked(s3: S3Adapter, given: ProviderAccess) -> N
         (reply(200, b"<ListBucketResult/>" * 9)[:-3], ProblemKind.UNAVAILABLE),
     ],
 )
-async def test_what_a_server_may_answer(
+async def test_any_answer_of_a_server_is_handled(
     s3: S3Adapter, serve: Serve, answer: bytes, kind: ProblemKind
 ) -> None:
     server = await serve(answer)

@@ -155,7 +155,7 @@ async def test_another_host_key_is_refused_before_the_password_is_sent(
     assert (raised.value.kind, SECRET in str(raised.value)) == (ProblemKind.AUTH, False)
 
 
-async def test_who_is_not_let_in(
+async def test_a_refused_sign_in_is_denied(
     sftp: SftpAdapter, given: ProviderAccess, public_only: OutboundClient
 ) -> None:
     wrong = access(given.config, secret="wrong")

@@ -12,7 +12,7 @@ from runtime.outbound.client import OutboundClient
 from tests.support.endpoint import Serve, reply
 
 
-async def test_what_is_told_to_one_endpoint_is_told_to_no_other(
+async def test_a_redirect_does_not_pass_credentials_to_another_endpoint(
     outbound: OutboundClient, serve: Serve
 ) -> None:
     other = await serve(reply(200, {"access_token": "stolen"}))

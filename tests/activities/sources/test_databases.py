@@ -143,7 +143,7 @@ async def test_only_as_much_is_taken_as_is_wanted(ask: Ask, database: ForeignDat
         assert (problem.kind, problem.retryable) == (ErrorKind.TOO_LARGE, False)
 
 
-async def test_who_is_not_let_in_is_told_so(ask: Ask, database: ForeignDatabase) -> None:
+async def test_a_refused_sign_in_is_reported(ask: Ask, database: ForeignDatabase) -> None:
     problem = await ask.problem(database, "SELECT 1", password="wrong")
     assert (problem.kind, problem.retryable) == (ErrorKind.AUTH, False)
     assert READER in problem.message
@@ -188,7 +188,7 @@ async def test_a_query_that_does_more_than_read_is_refused(
         assert words in problem.message
 
 
-async def test_what_the_user_may_not_read_is_denied(
+async def test_a_table_that_the_user_may_not_read_is_denied(
     ask: Ask, postgresql: ForeignDatabase, database: ForeignDatabase
 ) -> None:
     asked = {"postgresql": "TABLE pg_authid", "mysql": "SELECT * FROM mysql.global_priv"}

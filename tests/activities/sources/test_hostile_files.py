@@ -308,7 +308,7 @@ async def test_a_hostile_file_is_refused(
 
 
 @pytest.mark.parametrize(("file_format", "make", "expected"), READ.values(), ids=READ.keys())
-async def test_what_only_looks_hostile_is_read(
+async def test_a_harmless_file_that_looks_hostile_is_read(
     tmp_path: Path, file_format: TableFormat, make: Make, expected: list[Any]
 ) -> None:
     path = tmp_path / "file"

@@ -156,7 +156,9 @@ def of_debian() -> Iterator[str]:
 
 
 @pytest.mark.long
-async def test_who_may_call_dblink_is_refused_with_the_way_out(ask: Ask, of_debian: str) -> None:
+async def test_a_user_who_may_call_dblink_is_refused_with_a_remedy(
+    ask: Ask, of_debian: str
+) -> None:
     async with over_tcp(of_debian) as database:
         await _refuse_dblink(ask, database, of_debian)
 

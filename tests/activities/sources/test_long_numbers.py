@@ -208,7 +208,7 @@ def test_fractions_that_no_double_holds_are_text(door: str, tmp_path: Path) -> N
     assert (found.kind, found.inferred) == (K.TEXT, written)
 
 
-def test_what_looks_like_a_number_within_a_text_of_json_is_text(tmp_path: Path) -> None:
+def test_digits_within_a_json_string_are_text(tmp_path: Path) -> None:
     path = tmp_path / "file"
     rows = [{"a": 'x "3.141592653589793238', "b": [1147386954405658705], "c": "1.1"}]
     path.write_text(json.dumps(rows).replace('"1.1"', "3.141592653589793238"))

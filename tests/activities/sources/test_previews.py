@@ -278,7 +278,7 @@ def test_unusual_json_is_described(
 @pytest.mark.parametrize(
     "content", [b"[" * 150 + b"1" + b"]" * 150, b'[{"a":' * 90 + b"1" + b"}]" * 90]
 )
-def test_what_is_nested_too_deep_is_rejected(tmp_path: Path, content: bytes) -> None:
+def test_a_too_deeply_nested_value_is_rejected(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     options = ReadOptions(TableFormat.JSON)

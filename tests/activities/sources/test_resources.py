@@ -69,7 +69,7 @@ async def test_a_resource_is_read_for_who_asks_and_only_once(
     ]
 
 
-async def test_without_anybody_who_keeps_connections_there_are_none(
+async def test_a_process_without_connections_reads_no_resources(
     outbound: OutboundClient, tmp_path: Path
 ) -> None:
     with pytest.raises(SourceProblem) as raised:

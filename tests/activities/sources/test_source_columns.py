@@ -51,7 +51,7 @@ def mapped(**kinds: str) -> list[Json]:
 
 @pytest.mark.parametrize("form", each(OF_OBJECTS))
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
-async def test_a_row_means_the_same_whatever_its_neighbours_are(
+async def test_a_row_means_the_same_with_any_neighbours(
     source: MakeSource, form: str, mode: str
 ) -> None:
     held: Source = await source(form, writeMode=mode)
@@ -205,7 +205,7 @@ async def test_an_answer_of_no_bytes_is_empty_where_there_were_rows(
     assert (forced.status, forced.stats.rows_removed) == ("succeeded", 1), forced
 
 
-async def test_what_fills_the_title_stays(source: MakeSource) -> None:
+async def test_the_column_of_the_title_stays(source: MakeSource) -> None:
     goods: Source = await source("csv")
     await goods.read([{"code": "a", "qty": "1"}])
     run = await goods.read([{"code": "a", "name": "Nut"}], ["code", "name"])

@@ -211,7 +211,7 @@ def test_a_number_format_says_what_is_shown(code: str, percent: bool, currency: 
     assert (is_percent(code), is_currency(code)) == (percent, currency)
 
 
-def test_formulas_that_nobody_calculated_are_told(tmp_path: Path) -> None:
+def test_formulas_without_values_are_reported(tmp_path: Path) -> None:
     content = written([["Name", "Sum", "Said"], ["a", "=1+1", "x"], ["b", "=1+2", "y"]], False)
     assert read(tmp_path / "file", content, header_row=1).uncalculated == {1}
     calculated = packed(
@@ -220,7 +220,7 @@ def test_formulas_that_nobody_calculated_are_told(tmp_path: Path) -> None:
     assert read(tmp_path / "file", calculated, header_row=1).uncalculated == set()
 
 
-def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
+def test_a_missing_sheet_is_reported_with_the_present_ones(tmp_path: Path) -> None:
     book = Workbook()
     assert book.active is not None
     book.active.title = "Prices"

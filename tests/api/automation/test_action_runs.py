@@ -69,7 +69,7 @@ async def test_a_run_that_takes_long_is_answered_as_it_stands(
     assert run["stepResults"]["main"]["status"] == "pending"
 
 
-async def test_who_does_not_wait_is_answered_at_once(
+async def test_a_client_that_does_not_wait_is_answered_at_once(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "WAIT_SECONDS", 10 * ENOUGH)

@@ -114,7 +114,7 @@ async def test_every_kind_is_made_read_and_listed(client: Client, space: Space) 
     assert page["actions"] + rest["actions"] == made[::-1]
 
 
-async def test_what_a_config_names_must_be_seen(
+async def test_resources_that_a_config_names_must_be_visible(
     client: Client, space: Space, foreign: Space
 ) -> None:
     theirs = await named(client.with_token(foreign.token), foreign)
@@ -152,7 +152,7 @@ async def test_what_a_config_names_must_be_seen(
         ("create_record", {"databaseId": {"type": "literal", "value": SOMEWHERE}}),
     ],
 )
-async def test_what_no_workspace_has_is_not_found(
+async def test_a_resource_of_no_workspace_is_not_found(
     client: Client, space: Space, kind: str, config: Json
 ) -> None:
     body = {"label": "x", "kind": kind, "config": config}

@@ -54,7 +54,9 @@ async def test_nothing_runs_before_there_is_a_version(
     assert (await client.post(made["webhookPath"], json={})).status_code == 404
 
 
-async def test_what_needs_a_version_says_that_there_is_none(client: Client, space: Space) -> None:
+async def test_operations_that_need_a_version_say_that_it_is_missing(
+    client: Client, space: Space
+) -> None:
     made = await bare(client, space)
     path = path_of(made)
     for method, place, body, refused in (

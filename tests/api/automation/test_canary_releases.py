@@ -91,7 +91,7 @@ async def test_publishing_another_version_ends_a_canary(client: Client, space: S
     assert started["control"]["versionId"] == third
 
 
-async def test_what_cannot_be_a_canary_is_refused_and_nothing_is_published(
+async def test_an_invalid_canary_is_refused_and_nothing_is_published(
     client: Client, space: Space
 ) -> None:
     made = await drafted(client, space)

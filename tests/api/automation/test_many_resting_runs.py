@@ -93,7 +93,7 @@ async def resting_of(space: Space) -> int:
 
 
 @pytest.mark.long
-async def test_what_rests_is_listed_cancelled_and_released_in_parts(
+async def test_paused_runs_are_listed_cancelled_and_released_in_parts(
     client: Client, space: Space, paused: Json, looked: Any
 ) -> None:
     path = path_of(paused)

@@ -116,7 +116,7 @@ async def test_a_trigger_binds_attributes_and_the_caller_wins(client: Client, sp
         "",
     ],
 )
-async def test_what_a_trigger_cannot_read_is_not_published(
+async def test_an_attribute_that_the_trigger_cannot_read_is_not_published(
     client: Client, space: Space, value: Any
 ) -> None:
     trigger = {"kind": "manual", "attributes": {"order": value}}

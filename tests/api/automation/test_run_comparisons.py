@@ -111,7 +111,7 @@ async def test_another_run_is_named(client: Client, space: Space, version: Any) 
     assert [one["differs"] for one in found["nodes"]] == [[]]
 
 
-async def test_a_reference_is_looked_for_among_so_many_runs(
+async def test_a_reference_is_searched_among_a_bounded_number_of_runs(
     client: Client, space: Space, version: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = await insert_run(space, version, 0)

@@ -207,7 +207,7 @@ async def test_retries_begin_where_they_should_on_the_version_they_should(
 GREETING = {"nodes": [{"id": "greet", "kind": "transform", "config": {"output": {"a": 1}}}]}
 
 
-async def test_what_there_is_nothing_to_retry_of_is_skipped(client: Client, space: Space) -> None:
+async def test_runs_without_anything_to_retry_are_skipped(client: Client, space: Space) -> None:
     made = await publish(client, space)
     open_one, well = [await run(client, made) for _ in range(2)]
     for status in ("running", "succeeded"):
@@ -318,7 +318,7 @@ async def test_a_cancelled_operation_treats_nothing_more(
     assert ["outcome" in one for one in rest] == [True, False, False]
 
 
-async def test_a_rate_lets_through_so_many_in_a_second(client: Client, space: Space) -> None:
+async def test_a_rate_limits_the_runs_per_second(client: Client, space: Space) -> None:
     made = await publish(client, space)
     runs = await failed(client, space, made, 5)
     accepted = await accept(client, space, "retry", runIds=runs, rate=2)
@@ -524,7 +524,9 @@ async def test_only_runs_in_reach_are_selected_and_others_see_no_operation(
     assert [one["id"] for one in listed] == [named["id"], done["id"]]
 
 
-async def test_whoever_lost_their_rights_ends_the_operation(client: Client, space: Space) -> None:
+async def test_an_operation_ends_when_its_member_lost_the_rights(
+    client: Client, space: Space
+) -> None:
     made = await publish(client, space)
     runs = await failed(client, space, made, 2)
     member_id, token = await space.member(Role.EDITOR)

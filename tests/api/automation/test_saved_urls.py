@@ -28,7 +28,7 @@ HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIDk3UzdqYcgL6wdfmnXGDu4sFCGHCO3
 
 
 @pytest.mark.parametrize("url", PRIVATE)
-async def test_what_names_a_private_host_is_not_saved(
+async def test_a_config_with_a_private_host_is_not_saved(
     client: Client, space: Space, url: str
 ) -> None:
     request = {"kind": "http_request", "url": url}
@@ -104,7 +104,7 @@ async def test_no_push_endpoint_is_saved_that_is_private(
     assert (await mine.post("/v1/me/push-devices", json={**body, "token": token})).is_success
 
 
-async def test_what_operators_allow_is_saved(client: Client, space: Space) -> None:
+async def test_a_host_that_operators_allow_is_saved(client: Client, space: Space) -> None:
     for url in ("http://127.0.0.1:8080/", "https://a.example/"):
         config = {"kind": "http_request", "url": url}
         body = {"label": "Call", "kind": "http_request", "config": config}

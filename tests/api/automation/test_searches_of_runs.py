@@ -101,7 +101,7 @@ async def test_a_filter_finds_the_runs_that_fit(
 
 
 @pytest.mark.long
-async def test_a_page_looks_through_so_many_runs_and_the_next_goes_on(
+async def test_a_page_searches_a_bounded_number_of_runs_and_the_next_continues(
     client: Client, space: Space, runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LOOKED_THROUGH, 2)

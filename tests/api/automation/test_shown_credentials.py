@@ -84,7 +84,7 @@ async def test_of_an_automation(client: Client, space: Space) -> None:
     assert changed["referenceIssues"] == []
 
 
-async def test_what_was_left_out_of_a_document_is_given_before_it_runs(
+async def test_credentials_left_out_of_a_document_are_required_before_it_runs(
     client: Client, space: Space
 ) -> None:
     body = {"label": "Call", "graph": GRAPH}

@@ -78,7 +78,7 @@ async def test_an_assignee_without_scopes_decides(
     ]
 
 
-async def test_who_is_not_assigned_needs_the_scope_and_edit_access_to_resume(
+async def test_a_member_without_assignment_needs_the_scope_and_edit_access_to_resume(
     client: Client, space: Space
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)
@@ -97,7 +97,7 @@ async def test_who_is_not_assigned_needs_the_scope_and_edit_access_to_resume(
     assert run["nodeRuns"][0]["metadata"]["wait"]["resolution"] == "approved"
 
 
-async def test_whoever_started_a_run_does_not_decide_it(
+async def test_the_member_who_started_a_run_does_not_decide_it(
     client: Client, space: Space, signals: Signals
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)
@@ -329,7 +329,7 @@ async def test_publishing_an_event_needs_the_scope(client: Client, space: Space)
     assert refusal(answer) == (403, "denied")
 
 
-async def test_who_may_decide_stands_in_a_run_and_in_the_list_of_its_node_runs(
+async def test_a_run_and_the_list_of_its_node_runs_show_the_assignees(
     client: Client, space: Space
 ) -> None:
     path = await run_of(client, space, approval(role="admin", allowEditors=False))

@@ -282,7 +282,7 @@ async def test_a_call_that_is_not_verified_is_told_nothing(
     assert accepted.status_code == 202
 
 
-async def test_nobody_is_told_why_there_is_no_webhook(
+async def test_a_missing_webhook_is_answered_without_a_reason(
     client: Client, space: Space, stranger: Client
 ) -> None:
     """Unknown, malformed, a draft, disabled, another trigger, archived, in the trash, closed."""

@@ -160,7 +160,7 @@ async def test_one_range_of_an_asset_is_served(
         "bytes=+1-2",
     ],
 )
-async def test_what_is_no_single_range_gives_the_whole(
+async def test_a_header_without_a_single_range_gives_the_whole(
     client: Client, space: Space, anybody: Client, asked: str
 ) -> None:
     url = (await _file(client, space))["downloadUrl"]

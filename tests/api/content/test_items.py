@@ -318,7 +318,7 @@ async def test_a_guest_works_in_what_was_granted_only(client: Client, space: Spa
     assert refused(await guest.post("/v1/items", json=there)) == (404, "not_found")
 
 
-async def test_who_restricts_an_item_keeps_it(client: Client, space: Space) -> None:
+async def test_a_member_who_restricts_an_item_keeps_access(client: Client, space: Space) -> None:
     _, token = await space.member(Role.EDITOR)
     _, other = await space.member(Role.EDITOR)
     editor, stranger = client.with_token(token), client.with_token(other)
@@ -361,7 +361,7 @@ async def test_the_kinds_scope_is_needed_and_named(
     assert answer.status_code in {201, 400}
 
 
-async def test_what_is_below_needs_its_scope_to_be_deleted(client: Client, space: Space) -> None:
+async def test_deleting_items_below_needs_their_scopes(client: Client, space: Space) -> None:
     folder = await make_item(client)
     page = await make_item(client, "page", folder, kind="page")
     bare = client.with_token(await space.key([Scope.RESOURCES_READ, Scope.RESOURCES_WRITE]))
@@ -534,7 +534,7 @@ async def test_deletion_answers_the_shape_of_the_interface(client: Client, space
     assert (hidden.status_code, hidden.content) == (404, unknown.content)
 
 
-async def test_what_is_in_the_trash_is_nowhere_and_comes_back(client: Client) -> None:
+async def test_an_item_in_the_trash_is_hidden_and_can_be_restored(client: Client) -> None:
     folder = await make_item(client, "folder")
     early, late = await make_item(client, "early", folder), await make_item(client, "late", folder)
     leaf = await make_item(client, "leaf", late, kind="database")

@@ -122,7 +122,9 @@ async def test_the_first_comment_takes_its_thread_with_it(client: Client, page: 
     assert await texts(client, page) == ["another"]
 
 
-async def test_what_is_elsewhere_is_not_there(client: Client, space: Space, page: Placed) -> None:
+async def test_comments_and_blocks_of_another_surface_are_not_found(
+    client: Client, space: Space, page: Placed
+) -> None:
     other = await make_surface(space, "page", {"blocks": [{"kind": "divider"}]})
     theirs = await say(client, other, "theirs")
     block = await block_of(client, other)

@@ -90,7 +90,7 @@ async def test_put_replaces_the_whole_content(client: Client, page: Placed) -> N
     assert await read(client, page) == second
 
 
-async def test_what_a_put_leaves_alone_keeps_its_time(client: Client, page: Placed) -> None:
+async def test_a_block_that_a_put_leaves_alone_keeps_its_time(client: Client, page: Placed) -> None:
     before = await put(client, page, [words("same"), words("other")])
     same, other = before["blocks"]
     after = await put(client, page, [words("same", id=same["id"]), words("new", id=other["id"])])
@@ -534,7 +534,7 @@ async def test_an_editor_saves_a_page_that_names_what_they_do_not_see(
     assert (await editor.put(page.path, json={"blocks": [unseen]})).status_code == 404
 
 
-async def test_what_is_gone_can_stay_on_the_page(
+async def test_a_link_to_a_deleted_record_can_stay_on_the_page(
     client: Client, space: Space, page: Placed
 ) -> None:
     _, item, record = await make_things(client, space)

@@ -177,7 +177,7 @@ async def test_an_empty_body_is_an_empty_file(client: Client, space: Space) -> N
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-async def test_who_may_not_upload_is_told_before_the_body(
+async def test_a_caller_who_may_not_upload_is_refused_before_the_body(
     server: Server, space: Space, foreign: Space
 ) -> None:
     announced = f"Content-Length: {LIMIT}"

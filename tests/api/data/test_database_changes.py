@@ -27,7 +27,7 @@ def at(made: Any) -> str:
     return f"/v1/workspaces/{made['workspaceId']}/databases/{made['id']}"
 
 
-async def test_what_a_body_names_is_replaced(client: Client, space: Space) -> None:
+async def test_keys_in_the_body_are_replaced(client: Client, space: Space) -> None:
     made = await make(client, space)
     changed = await patch(
         client,

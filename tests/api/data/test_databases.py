@@ -126,7 +126,9 @@ async def test_the_list_is_paged_newest_first(client: Client, space: Space) -> N
     assert found == made[::-1]
 
 
-async def test_what_is_restricted_or_in_the_trash_is_not_seen(client: Client, space: Space) -> None:
+async def test_a_restricted_or_trashed_database_is_not_visible(
+    client: Client, space: Space
+) -> None:
     parent = await create(client, space, label="Parent")
     child = await create(client, space, label="Child", parentItemId=parent["itemId"])
     _, token = await space.member(Role.EDITOR)

@@ -231,7 +231,7 @@ async def test_an_export_has_what_a_query_finds_in_its_order(
     assert with_archived["recordCount"] == len(found) + 1
 
 
-async def test_what_a_view_shows_is_exported(
+async def test_the_records_of_a_view_are_exported(
     client: Client, space: Space, exporting: Exporting, filled: str
 ) -> None:
     manifest = {
@@ -261,7 +261,7 @@ async def test_what_a_view_shows_is_exported(
         ({"format": "csv", "search": "\x00"}, "search"),
     ],
 )
-async def test_what_is_wrong_is_named(
+async def test_each_error_is_named_by_its_path(
     client: Client, database_id: str, body: Json, path: str
 ) -> None:
     answer = await client.post(f"/v1/databases/{database_id}/export", json=body)
@@ -409,7 +409,7 @@ async def test_a_key_needs_the_scope(client: Client, space: Space, database_id: 
         assert (await caller.get(f"{space.path}/exports/{uuid4()}")).status_code == 403
 
 
-async def test_who_loses_sight_of_the_database_gets_no_file(
+async def test_a_member_who_lost_access_to_the_database_gets_no_file(
     client: Client,
     space: Space,
     exporting: Exporting,
@@ -424,7 +424,7 @@ async def test_who_loses_sight_of_the_database_gets_no_file(
     assert await exporting.finish(shown["id"]) == "failed"
 
 
-async def test_what_is_too_much_is_refused_and_leaves_nothing(
+async def test_a_too_large_export_is_refused_and_leaves_nothing(
     client: Client,
     space: Space,
     settings: Settings,

@@ -108,7 +108,9 @@ async def test_both_sides_go_together(client: Client, pair: tuple[Any, Any], sid
     assert left[0]["recordLayout"]["propertyOrder"] == ["cars"]
 
 
-async def test_what_a_relation_connects_stays(client: Client, pair: tuple[Any, Any]) -> None:
+async def test_the_databases_of_a_relation_cannot_be_changed(
+    client: Client, pair: tuple[Any, Any]
+) -> None:
     maker = key(pair[1], "maker")
     changed = await client.patch(
         at(maker), json={"settings": {**maker["settings"], "cardinality": "many"}}
@@ -209,7 +211,7 @@ async def test_several_relations_of_one_body_have_their_own_other_sides(
     assert [each["order"] for each in now["fields"]] == [0, 1, 2]
 
 
-async def test_what_the_platform_gives_is_not_taken(client: Client, space: Space) -> None:
+async def test_settings_that_the_platform_sets_are_refused(client: Client, space: Space) -> None:
     made = await make(client, space, "A")
     answer = await client.post(
         f"/v1/databases/{made['id']}/fields",
@@ -306,7 +308,7 @@ async def test_derived_fields_say_what_they_give(client: Client, space: Space) -
         (formula("x" * 4_001), "settings.expression"),
     ],
 )
-async def test_what_nothing_follows_from_is_refused(
+async def test_a_computed_field_without_a_valid_source_is_refused(
     client: Client, space: Space, field: Json, path: str
 ) -> None:
     makers = await make(client, space, "Makers")
@@ -384,7 +386,7 @@ async def test_a_change_reaches_what_follows_from_it(client: Client, space: Spac
     assert key(await read(client, cars), "low")["settings"]["resultKind"] == "text"
 
 
-async def test_what_others_follow_from_stays(client: Client, space: Space) -> None:
+async def test_a_field_that_others_are_computed_from_stays(client: Client, space: Space) -> None:
     makers = await make(client, space, "Makers", {"label": "Price", "kind": "number"})
     cars = await make(
         client,
@@ -408,7 +410,7 @@ async def test_what_others_follow_from_stays(client: Client, space: Space) -> No
         assert (await client.delete(at(key(cars, name)))).status_code == 200
 
 
-async def test_what_is_not_seen_is_not_named(client: Client, space: Space) -> None:
+async def test_fields_without_access_are_not_named(client: Client, space: Space) -> None:
     makers = await make(client, space, "Makers", {"label": "Price", "kind": "number"})
     cars = await make(client, space, "Secret", relation(makers), rollup("maker", "price", "sum"))
     async with space.database.transaction() as work:

@@ -146,7 +146,7 @@ async def change(client: Client, space: Space, placed: Placed, **body: Any) -> A
     return answer.json()["data"]
 
 
-async def test_what_the_public_sees_of_a_form(public: Client, asking: Placed) -> None:
+async def test_the_public_sees_a_part_of_a_form(public: Client, asking: Placed) -> None:
     answer = await public.get(at(asking))
     assert answer.status_code == 200
     assert answer.json()["data"] == {
@@ -262,7 +262,7 @@ async def test_answers_to_hidden_questions_are_left_out(
     assert second.data == {**bug, "internal": "unseen"}
 
 
-async def test_whatever_is_not_open_to_the_public_looks_alike(
+async def test_forms_that_are_not_public_look_alike(
     client: Client, public: Client, space: Space, target: Any
 ) -> None:
     forms = {

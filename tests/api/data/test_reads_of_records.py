@@ -70,7 +70,7 @@ async def test_a_revoked_key_reads_nothing_more(
         assert "One" not in answer.text
 
 
-async def test_what_was_read_ahead_is_shown_to_nobody_who_may_not_see_it(
+async def test_a_prefetched_record_is_not_shown_without_access(
     client: Client, space: Space, foreign: Space, paths: tuple[str, str]
 ) -> None:
     _, guest = await space.member(Role.GUEST)
@@ -92,7 +92,7 @@ async def test_a_change_is_read_at_once(client: Client, paths: tuple[str, str]) 
     assert (await client.get(page)).json()["data"]["records"] == []
 
 
-def test_what_writes_reads_nothing_ahead(settings: Settings) -> None:
+def test_an_operation_that_writes_prefetches_nothing(settings: Settings) -> None:
     """What it read before its locks would be old."""
     router = Router(tags=["probes"])
     access = Access(resource="record", prefetch=prefetched_record)

@@ -75,7 +75,7 @@ async def test_every_change_is_kept_with_its_values(
     assert len({one["id"] for one in shown}) == 6
 
 
-async def test_what_changes_nothing_leaves_no_trace(client: Client, records: str) -> None:
+async def test_a_write_without_a_change_leaves_no_trace(client: Client, records: str) -> None:
     data = {"price": 5, "anything": {"a": 1, "b": [True]}}
     made = await create(client, records, title="A", data=data)
     path = f"/v1/records/{made['id']}"
@@ -126,7 +126,7 @@ async def test_history_is_paged_newest_first(client: Client, records: str) -> No
     assert (answer.status_code, answer.json()["details"][0]["path"]) == (400, "cursor")
 
 
-async def test_what_a_reader_does_not_see_is_left_out(
+async def test_values_without_access_are_left_out(
     client: Client, space: Space, records: str
 ) -> None:
     people = await client.post(f"{space.path}/databases", json={"label": "People"})
@@ -147,7 +147,7 @@ async def test_what_a_reader_does_not_see_is_left_out(
     assert (change["after"], change["changedKeys"]) == ({"title": "A"}, ["title"])
 
 
-async def test_who_does_not_see_the_record_sees_no_history(
+async def test_a_caller_without_access_to_the_record_sees_no_history(
     client: Client, space: Space, foreign: Space, records: str
 ) -> None:
     made = await create(client, records)

@@ -159,7 +159,9 @@ async def test_no_answer_has_more_than_two_hundred_groups(client: Client, space:
         ({"groupBy": "state"}, "groupBy"),
     ],
 )
-async def test_what_is_wrong_is_named(client: Client, bills: str, body: Json, path: str) -> None:
+async def test_each_error_is_named_by_its_path(
+    client: Client, bills: str, body: Json, path: str
+) -> None:
     answer = await client.post(f"/v1/databases/{bills}/records/query", json=body)
     assert answer.status_code == 400, answer.text
     assert answer.json()["details"][0]["path"] == path
@@ -195,7 +197,9 @@ async def test_a_view_narrows_and_completes_a_query(client: Client, bills: str) 
     assert refused.json()["details"][0]["path"] == "cursor"
 
 
-async def test_a_view_of_somebody_else_is_no_view(client: Client, space: Space, bills: str) -> None:
+async def test_a_view_of_another_member_is_not_found(
+    client: Client, space: Space, bills: str
+) -> None:
     _, token = await space.member(Role.EDITOR)
     async with client.with_token(token) as other:
         made = await other.post(
@@ -242,7 +246,7 @@ async def test_relations_are_asked_for_from_both_sides(client: Client, space: Sp
     assert await found(tasks, "owners", "is_empty", None) == {"None", "One"}, "not in the trash"
 
 
-async def test_what_a_caller_does_not_see_cannot_be_asked_for(client: Client, space: Space) -> None:
+async def test_fields_without_access_cannot_be_queried(client: Client, space: Space) -> None:
     secret = await make_database(client, space, "Secret", {"label": "Pay", "kind": "number"})
     staff = await make_database(client, space, "Staff")
     await relate(client, staff, secret, "Row")
@@ -271,7 +275,7 @@ async def test_what_a_caller_does_not_see_cannot_be_asked_for(client: Client, sp
             assert "is not the key of a field" in answer.json()["message"]
 
 
-async def test_whoever_may_read_may_ask_and_nobody_else(
+async def test_only_callers_who_may_read_may_query(
     client: Client, space: Space, foreign: Space, bills: str
 ) -> None:
     path = f"/v1/databases/{bills}/records/query"

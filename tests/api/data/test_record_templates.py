@@ -84,7 +84,7 @@ async def test_templates_are_listed_by_label(client: Client, path: str) -> None:
         ({"contentSurfaceId": str(uuid4())}, "contentSurfaceId"),
     ],
 )
-async def test_what_no_record_could_have_is_refused(
+async def test_values_that_no_record_could_have_are_refused(
     client: Client, path: str, body: Any, where: str
 ) -> None:
     answer = await client.post(path, json={"label": "x", **body})
@@ -127,7 +127,9 @@ async def test_a_template_is_changed_and_deleted(client: Client, path: str) -> N
     assert gone.status_code == 404
 
 
-async def test_what_a_template_gives_a_record(client: Client, space: Space, path: str) -> None:
+async def test_a_template_gives_a_record_its_values(
+    client: Client, space: Space, path: str
+) -> None:
     made = await make(client, path, data={"price": 1}, isDefault=True)
     other = await make(client, path, data={"price": 2})
     empty = (await client.post(f"{space.path}/databases", json={"label": "E"})).json()["data"]

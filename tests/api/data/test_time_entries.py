@@ -233,7 +233,7 @@ async def test_a_mutation_makes_one_entry(client: Client, space: Space) -> None:
 # ---- what ends by itself
 
 
-async def test_what_is_overdue_has_ended_when_it_was_due(
+async def test_an_overdue_entry_has_ended_when_it_was_due(
     client: Client, space: Space, record: Json
 ) -> None:
     entry = await start(client, space, **on(record, mode="countdown", targetDurationMs=HOUR))
@@ -358,7 +358,7 @@ REFUSED: Mapping[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("body", "path"), REFUSED.values(), ids=REFUSED.keys())
-async def test_what_cannot_be_is_refused(
+async def test_impossible_times_are_refused(
     client: Client, space: Space, body: Json, path: str
 ) -> None:
     answer = await client.post(
@@ -462,7 +462,7 @@ async def test_an_entry_outlives_its_target(client: Client, space: Space, record
     assert answer.status_code == 404
 
 
-async def test_who_leaves_has_no_running_clock(client: Client, space: Space) -> None:
+async def test_a_member_who_leaves_has_no_running_clock(client: Client, space: Space) -> None:
     user_id, token = await space.member(Role.EDITOR)
     path = f"{space.path}/time-entries"
     entry = (await post(client.with_token(token), path, targetKind="workspace"))["entry"]

@@ -461,7 +461,7 @@ async def test_a_view_of_another_database_is_not_found(
         assert (answer.status_code, answer.content) == (404, nowhere.content)
 
 
-async def test_a_relation_field_nobody_sees_is_not_found(
+async def test_a_relation_field_without_access_is_not_found(
     client: Client, space: Space, foreign: Space
 ) -> None:
     database = await make_database(client, space)

@@ -23,7 +23,7 @@ def _no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(awaited_work, "FALLBACK_SECONDS", LONG)
 
 
-async def test_a_notification_ends_the_pause_of_whoever_waits_for_that_work() -> None:
+async def test_a_notification_wakes_the_requests_that_wait_for_that_work() -> None:
     awaited, work_id = AwaitedWork(), uuid4()
     awaited.wake_all()
     waits = [Wait(awaited, work_id) for _ in range(2)]
@@ -58,14 +58,14 @@ async def test_each_pause_waits_for_a_notification_of_its_own(
     assert time.monotonic() - started >= 0.19
 
 
-async def test_what_was_lost_while_nobody_listened_is_looked_for() -> None:
+async def test_ends_lost_without_a_listener_are_read_from_the_rows() -> None:
     awaited = AwaitedWork()
     wait = Wait(awaited, uuid4())
     awaited.wake_all()
     await asyncio.wait_for(wait.pause(60, LONG), ENOUGH)
 
 
-async def test_work_that_nobody_waits_for_leaves_nothing() -> None:
+async def test_work_without_a_waiting_request_leaves_nothing() -> None:
     awaited = AwaitedWork()
     Wait(awaited, uuid4())
     assert not awaited._ends
@@ -150,5 +150,5 @@ def test_a_workspace_waits_so_often_at_once(monkeypatch: pytest.MonkeyPatch) -> 
         ([], None),
     ],
 )
-def test_what_cannot_be_read_is_no_preference(headers: list[str], seconds: int | None) -> None:
+def test_an_invalid_preference_is_ignored(headers: list[str], seconds: int | None) -> None:
     assert preferred_wait([one.encode("utf-8") for one in headers]) == seconds

@@ -53,7 +53,7 @@ async def test_a_neighbour_is_answered_beside_many_that_wait_for_a_lock(
     assert {(await one).status_code for one in renaming} == {200}
 
 
-async def test_who_waits_too_long_for_their_own_requests_is_told() -> None:
+async def test_a_caller_that_waits_too_long_for_its_own_requests_is_refused() -> None:
     shares = ConnectionShares(1, patience=0.01)
     shares.belongs("key", "workspace")
     async with shares.held(shares.share_of("key")):
@@ -76,7 +76,7 @@ async def test_heavy_requests_of_one_caller_take_turns_and_leave_room_for_others
         pass
 
 
-async def test_what_a_request_does_is_not_taken_for_its_waiting() -> None:
+async def test_the_work_of_a_request_does_not_count_as_waiting() -> None:
     shares = ConnectionShares(2, heavy=1)
     with pytest.raises(TimeoutError):
         async with shares.held("caller", heavy=True):

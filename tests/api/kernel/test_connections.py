@@ -168,7 +168,7 @@ async def test_a_body_that_keeps_its_rate_is_taken(connect: Connect, space: Spac
     assert " 200 " in await wire.head()
 
 
-async def test_a_body_nobody_reads_any_more_is_not_waited_for(connect: Connect) -> None:
+async def test_a_body_that_is_no_longer_read_is_not_awaited(connect: Connect) -> None:
     wire = await connect()
     await wire.send(b"POST /v1/workspaces HTTP/1.1\r\nHost: test\r\nContent-Length: 900\r\n\r\n")
     assert " 401 " in await wire.head()
@@ -177,7 +177,7 @@ async def test_a_body_nobody_reads_any_more_is_not_waited_for(connect: Connect) 
     await dripping
 
 
-async def test_who_is_still_answered_is_not_late(connect: Connect, space: Space) -> None:
+async def test_a_client_whose_answer_is_pending_is_not_late(connect: Connect, space: Space) -> None:
     wire = await connect()
     body = b'{"text": "hurry"}'
     head = [f"POST {space.path}/errands HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
@@ -190,7 +190,7 @@ async def test_who_is_still_answered_is_not_late(connect: Connect, space: Space)
 
 @pytest.mark.long
 @pytest.mark.parametrize("connection", ["close", "keep-alive"])
-async def test_an_answer_whose_end_nobody_reads_is_given_up(
+async def test_an_answer_whose_end_is_not_read_is_aborted(
     connect: Connect,
     state: ServerState,
     space: Space,
@@ -266,7 +266,7 @@ async def test_trailers_are_no_headers(connect: Connect, space: Space) -> None:
     assert " 200 " in await wire.head()
 
 
-async def test_one_address_holds_so_many_connections(connect: Connect) -> None:
+async def test_one_address_holds_a_limited_number_of_connections(connect: Connect) -> None:
     wires = [await connect() for _ in range(MOST)]
     told = await _refused(await connect(), 429)
     assert told["error"] == "rate_limited"

@@ -48,7 +48,7 @@ def test_every_operation_is_found() -> None:
     "path",
     ["", "/", "//", "/v1", "/v1/", "/v1/records/x/y/z", "/v1/records//", "/healthz/", "/x", "*"],
 )
-def test_what_is_unknown_is_not_found(path: str) -> None:
+def test_an_unknown_path_is_not_found(path: str) -> None:
     with pytest.raises(NotFoundError):
         Dispatch(OPERATIONS, _nothing, _nothing).find("GET", path)
 

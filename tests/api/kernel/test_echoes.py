@@ -17,7 +17,7 @@ async def _item(client: Client) -> Json:
     return shown
 
 
-async def test_what_is_repeated_unchanged_is_no_error(client: Client) -> None:
+async def test_a_read_only_key_repeated_unchanged_is_accepted(client: Client) -> None:
     item = await _item(client)
     path = f"/v1/items/{item['id']}"
     echo = {"id": item["id"].upper(), "kind": "folder"}

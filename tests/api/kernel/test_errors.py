@@ -89,7 +89,7 @@ async def test_unknown_methods_are_not_allowed(client: Client, method: str) -> N
     assert (await client.request(method, "/nope")).status_code == 404
 
 
-async def test_what_is_not_served_is_told_to_known_callers(client: Client, space: Space) -> None:
+async def test_unknown_paths_are_reported_to_known_callers(client: Client, space: Space) -> None:
     unknown = (
         ("GET", "/v1/nope"),
         ("POST", "/v1/items/search"),
@@ -129,7 +129,7 @@ async def test_an_unknown_path_tells_its_neighbours_to_known_callers_alone(
     assert "/v1/databases/{databaseId}/records (GET, POST)" in answer.json()["message"]
 
 
-async def test_what_every_answer_carries(client: Client) -> None:
+async def test_every_answer_carries_its_headers(client: Client) -> None:
     for path, status in (("/v1/me", 200), ("/nope", 404), ("/v1/probes?x=1", 404)):
         answer = await client.get(path, headers={"X-Request-Id": "abc-1"})
         assert answer.status_code == status
@@ -292,7 +292,7 @@ def test_a_database_is_silent_only_when_no_connection_hears_from_it(clock: Stopp
     reach.require_hope()
 
 
-async def test_who_waits_gives_up_when_others_hear_nothing_either(clock: StoppedClock) -> None:
+async def test_a_waiting_request_fails_when_no_other_is_answered(clock: StoppedClock) -> None:
     reach, answer = Reach(patience=0.01), asyncio.get_running_loop().create_future()
     reach.succeed()
     waiting = asyncio.create_task(reach.wait_for(answer))
@@ -332,7 +332,7 @@ async def test_a_connection_that_is_given_back_was_answered(
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["before it begins", "while it waits"])
-async def test_who_no_longer_waits_for_a_connection_to_be_tried_leaves_nothing_behind(
+async def test_a_cancelled_wait_for_a_connection_leaves_nothing_behind(
     relay: tuple[Relay, str], *, begun: bool
 ) -> None:
     through, url = relay
@@ -351,7 +351,7 @@ async def test_who_no_longer_waits_for_a_connection_to_be_tried_leaves_nothing_b
     assert not reach.is_given_up
 
 
-async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> None:
+async def test_a_slow_statement_is_not_reported_as_unreachable(space: Space) -> None:
     async with space.database.transaction() as work:
         await work.execute(text("SET LOCAL statement_timeout = '1ms'"))
         with pytest.raises(OperationalError) as slow:

@@ -125,7 +125,7 @@ async def test_keys_are_each_callers_own(client: Client, space: Space, foreign: 
         *("unavailable", "bug"),
     ],
 )
-async def test_what_can_be_put_right_leaves_nothing_and_frees_its_key(
+async def test_a_correctable_refusal_leaves_nothing_and_frees_its_key(
     probes: Client, probe_path: str, database: WatchedDatabase, refusal: str
 ) -> None:
     name = uuid4().hex
@@ -141,7 +141,7 @@ async def test_what_can_be_put_right_leaves_nothing_and_frees_its_key(
 @pytest.mark.parametrize(
     "refusal", ["run_error", "conflict", "unsupported", "conflicting_mutation"]
 )
-async def test_what_the_state_refused_stays_the_answer(
+async def test_a_refusal_by_the_state_stays_the_answer(
     probes: Client,
     probe_path: str,
     database: WatchedDatabase,
@@ -278,7 +278,7 @@ async def test_a_grant_that_was_withdrawn_leaves_the_answer_and_nothing_new(
 
 
 @pytest.mark.parametrize("lost", ["membership", "scope"])
-async def test_who_lost_a_workspace_gets_no_answer_of_what_is_gone_there(
+async def test_a_caller_without_the_workspace_gets_no_stored_answer(
     client: Client, space: Space, foreign: Space, issuer: DevelopmentIssuer, lost: str
 ) -> None:
     """The path names no workspace, and the caller keeps all rights in another one."""

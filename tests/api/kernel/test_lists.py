@@ -20,7 +20,7 @@ NO_LIMITS = ["1_000", "%2B5", "+5", "%205%20", "5.0", "5%0A", "%D9%A3", "1e2", "
 
 
 @pytest.mark.parametrize("limit", [*NO_LIMITS, "0", "-1", "000"])
-async def test_what_is_no_limit_is_refused(probes: Client, limit: str) -> None:
+async def test_an_invalid_limit_is_refused(probes: Client, limit: str) -> None:
     answer = await probes.get(f"/v1/probes?limit={limit}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "limit"
@@ -44,7 +44,7 @@ async def test_a_limit_bounds_the_page(probes: Client, query: str, count: int) -
 
 
 @pytest.mark.parametrize("flag", ["yes", "on", "1", "TRUE", "", "null"])
-async def test_what_is_no_flag_is_refused(probes: Client, flag: str) -> None:
+async def test_an_invalid_flag_is_refused(probes: Client, flag: str) -> None:
     answer = await probes.get(f"/v1/probes?onlyUnread={flag}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "onlyUnread"

@@ -37,7 +37,7 @@ async def _written(database: Database, workspace_id: uuid.UUID) -> int:
     return count
 
 
-async def test_what_is_queued_is_written_at_the_end(database: WatchedDatabase) -> None:
+async def test_queued_entries_are_written_at_the_end(database: WatchedDatabase) -> None:
     workspace_id = uuid.uuid4()
     writer = RequestLogWriter(database)
     writer.start()
@@ -48,7 +48,7 @@ async def test_what_is_queued_is_written_at_the_end(database: WatchedDatabase) -
     assert writer.dropped == 0
 
 
-async def test_what_does_not_fit_is_counted(database: WatchedDatabase) -> None:
+async def test_entries_that_do_not_fit_are_counted(database: WatchedDatabase) -> None:
     workspace_id = uuid.uuid4()
     writer = RequestLogWriter(database, capacity=10)
     for _ in range(25):
@@ -58,7 +58,7 @@ async def test_what_does_not_fit_is_counted(database: WatchedDatabase) -> None:
     assert await _written(database, workspace_id) == 10
 
 
-async def test_what_comes_while_a_batch_is_written_waits_for_the_next(
+async def test_entries_that_arrive_during_a_batch_wait_for_the_next(
     database: WatchedDatabase,
 ) -> None:
     workspace_id = uuid.uuid4()

@@ -78,7 +78,7 @@ async def test_each_kind_goes_where_its_user_wants_it(
     assert await received(space) == wanted
 
 
-async def test_what_somebody_did_is_no_news_to_them(space: Space) -> None:
+async def test_a_member_is_not_notified_of_their_own_action(space: Space) -> None:
     async with space.database.transaction() as work:
         for kind in NotificationKind:
             notice = Notice(kind=kind, title="Done", actor_user_id=space.user_id)
@@ -122,5 +122,5 @@ async def received(space: Space) -> dict[tuple[str, str], set[str]]:
         {"preferences": {}, "userId": "x"},
     ],
 )
-async def test_what_is_no_choice_is_refused(client: Client, body: Json) -> None:
+async def test_an_invalid_preference_is_refused(client: Client, body: Json) -> None:
     assert refused(await client.put(PREFERENCES, json=body)) == (400, "validation_error")

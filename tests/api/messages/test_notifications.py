@@ -122,7 +122,9 @@ async def test_only_the_unread_are_listed_if_asked_for(client: Client, space: Sp
     assert await listed(client, INBOX, unreadOnly="true") == [ids[0], ids[2]]
 
 
-async def test_nobody_sees_those_of_others(client: Client, space: Space, foreign: Space) -> None:
+async def test_a_member_does_not_see_notifications_of_others(
+    client: Client, space: Space, foreign: Space
+) -> None:
     user_id, token = await space.member(Role.GUEST)
     (theirs,) = await notified(space, user_id=user_id)
     (mine,) = await notified(space)
@@ -217,7 +219,7 @@ async def test_one_unknown_id_is_not_found_and_among_others_left_out(
     assert named["notificationIds"] == [id_]
 
 
-async def test_what_is_read_can_be_archived(client: Client, space: Space) -> None:
+async def test_a_read_notification_can_be_archived(client: Client, space: Space) -> None:
     ids = await notified(space, 4)
     await mark(client, INBOX, notificationIds=ids[:3])
     archive = f"{INBOX}/archive"

@@ -122,7 +122,7 @@ async def test_a_changed_comment_notifies_who_is_new_in_it(
     assert await ada.kinds() == await bob.kinds() == ["mention"]
 
 
-async def test_nobody_is_notified_of_what_they_do_not_see(
+async def test_a_member_without_access_is_not_notified(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks)
@@ -206,7 +206,7 @@ async def test_a_comment_on_a_page_notifies_those_who_commented(
 # ---- assignments
 
 
-async def test_who_is_put_into_a_person_field_is_notified(
+async def test_a_member_put_into_a_person_field_is_notified(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks, data={"who": [str(ada.id), str(owner.id)]})
@@ -242,7 +242,9 @@ async def test_records_written_at_once_notify_of_each(
 # ---- shares
 
 
-async def test_who_is_granted_access_is_notified(owner: Person, ada: Person, bob: Person) -> None:
+async def test_a_member_who_is_granted_access_is_notified(
+    owner: Person, ada: Person, bob: Person
+) -> None:
     folder = await make_item(owner.client, "Plans")
     await close(owner.client, folder["id"], ada.id, owner.id)
     (one,) = await ada.notifications()

@@ -106,7 +106,9 @@ async def test_an_installation_and_a_token_have_one_registration(
     assert await installations(other) == {moved["installationId"], first["installationId"]}
 
 
-async def test_nobody_revokes_the_registration_of_another(mine: Client, other: Client) -> None:
+async def test_a_user_does_not_revoke_the_registration_of_another(
+    mine: Client, other: Client
+) -> None:
     body = device()
     await register(mine, body)
     assert not await revoke(other, body)
@@ -168,7 +170,7 @@ async def test_the_token_is_kept_sealed(stored: Any) -> None:
         {"userId": str(uuid4())},
     ],
 )
-async def test_what_is_malformed_is_refused(mine: Client, change: Json) -> None:
+async def test_a_malformed_registration_is_refused(mine: Client, change: Json) -> None:
     for path in (DEVICES, f"{DEVICES}/register"):
         answer = await mine.post(path, json=device(**change))
         assert refused(answer) == (400, "validation_error")

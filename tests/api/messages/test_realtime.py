@@ -149,7 +149,7 @@ async def test_without_its_store_no_ticket_is_minted(
     ("query", "status"),
     [("", 401), ("?ticket=x", 401), ("?ticket=x&since=-1", 400), ("?ticket=x&more=1", 400)],
 )
-async def test_what_is_wrong_is_told_before_it_opens(
+async def test_errors_are_answered_before_the_feed_opens(
     server: Server, query: str, status: int
 ) -> None:
     with pytest.raises(InvalidStatus) as refused:
@@ -248,7 +248,7 @@ async def test_without_notifications_the_log_is_polled(
 
 
 @pytest.mark.long
-async def test_what_is_restricted_reaches_nobody_else(
+async def test_events_of_restricted_items_reach_only_their_members(
     server: Server, space: Space, issuer: DevelopmentIssuer
 ) -> None:
     user_id, _ = await space.member(Role.EDITOR)
@@ -321,7 +321,9 @@ SILENCE_MEGABYTES = 12
 """What is sent while a client does not read."""
 
 
-async def test_who_sends_something_is_sent_away(server: Server, space: Space, session: str) -> None:
+async def test_a_client_that_sends_a_message_is_disconnected(
+    server: Server, space: Space, session: str
+) -> None:
     async with listening(server, space, session) as listener:
         await listener.socket.send("hello")
         with pytest.raises(ConnectionClosed):
@@ -330,7 +332,7 @@ async def test_who_sends_something_is_sent_away(server: Server, space: Space, se
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", [WEBSOCKET, ()], ids=["websocket", "event-stream"])
-async def test_who_reads_nothing_is_cut_off_and_others_go_on(
+async def test_a_client_that_reads_nothing_is_disconnected_and_others_continue(
     server: Server, space: Space, session: str, issuer: DevelopmentIssuer, how: Sequence[str]
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)

@@ -135,7 +135,7 @@ async def test_variants_without_an_id_get_one_of_their_label(admin: Client) -> N
         {"targetType": "automation_version", "targetKey": str(uuid.uuid4())},
     ],
 )
-async def test_what_is_no_experiment_is_refused(admin: Client, changes: Json) -> None:
+async def test_an_invalid_experiment_is_refused(admin: Client, changes: Json) -> None:
     answer = await admin.post(PATH, json=described(**changes))
     assert answer.status_code == 400, answer.text
     assert answer.json()["_tag"] == "ApiValidationError"
@@ -182,7 +182,7 @@ async def test_an_experiment_follows_the_table_of_its_states(admin: Client) -> N
     await refused(admin, made, 409, name="Other")
 
 
-async def test_what_runs_is_locked(admin: Client) -> None:
+async def test_a_running_experiment_is_locked(admin: Client) -> None:
     made = await running(admin)
     other = [{**HALVES[0], "split": 40}, {**HALVES[1], "split": 60}]
     for changes in (
@@ -244,7 +244,7 @@ async def test_an_assignment_stays_and_is_counted_when_it_is_met(
     assert shown["guardrail"] == {"breached": False, "variantIds": []}
 
 
-async def test_nobody_is_assigned_while_an_experiment_is_paused(
+async def test_no_unit_is_assigned_while_an_experiment_is_paused(
     admin: Client, client: Client
 ) -> None:
     made = await running(admin)
@@ -276,7 +276,7 @@ async def test_a_winner_is_for_everybody(admin: Client, client: Client) -> None:
     assert await assigned(client, made) is None
 
 
-async def test_what_units_did_goes_when_their_experiment_was_archived_long_ago(
+async def test_events_of_units_are_purged_long_after_their_experiment_was_archived(
     admin: Client, client: Client, space: Space
 ) -> None:
     kept, gone = [await running(admin) for _ in range(2)]

@@ -39,7 +39,7 @@ async def test_it_is_replaced_whole_and_answered_with_its_configs(
     assert (await put(client, space))["widgets"] == []
 
 
-async def test_kinds_that_nobody_knows_are_kept(client: Client, space: Space) -> None:
+async def test_unknown_kinds_are_kept(client: Client, space: Space) -> None:
     kinds = ["recentItems", "Recent", "quick.links", "my/widget", "Ä b", " ", "a" * 64, "🙂" * 64]
     placed = [widget(str(number), kind=kind) for number, kind in enumerate(kinds)]
     assert (await put(client, space, *placed))["widgets"] == placed
@@ -105,7 +105,7 @@ for _ in range(10):
         [None],
     ],
 )
-async def test_what_is_no_layout_is_refused(client: Client, space: Space, widgets: Any) -> None:
+async def test_an_invalid_layout_is_refused(client: Client, space: Space, widgets: Any) -> None:
     before = await put(client, space, widget())
     answer = await client.put(place(space), json={"widgets": widgets})
     assert refused(answer) == (400, "validation_error")

@@ -90,7 +90,7 @@ async def test_a_newer_invitation_replaces_the_open_one(
     assert member.status_code == 409
 
 
-async def test_a_revoked_invitation_lets_nobody_in(
+async def test_a_revoked_invitation_admits_no_one(
     client: Client, space: Space, session: Session
 ) -> None:
     email = somebody()
@@ -134,7 +134,7 @@ async def test_a_bad_invitation_says_where(
     assert [detail["path"] for detail in answer.json()["details"]] == [path]
 
 
-async def test_nobody_gives_more_than_they_are(client: Client, space: Space) -> None:
+async def test_a_member_grants_at_most_their_own_role(client: Client, space: Space) -> None:
     admin_id, token = await space.member(Role.ADMIN)
     editor_id, _ = await space.member(Role.EDITOR)
     admin = client.with_token(token)
@@ -171,7 +171,7 @@ async def test_a_removed_member_is_out_at_once(client: Client, space: Space) -> 
     assert (await client.delete(f"{space.path}/members/{user_id}")).status_code == 404
 
 
-async def test_anybody_may_leave_but_not_remove_others(client: Client, space: Space) -> None:
+async def test_any_member_may_leave_but_not_remove_others(client: Client, space: Space) -> None:
     mine, token = await space.member(Role.VIEWER)
     other, _ = await space.member(Role.VIEWER)
     viewer = client.with_token(token)

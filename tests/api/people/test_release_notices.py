@@ -45,7 +45,7 @@ async def shown(client: Client, channel: str = "web") -> list[str]:
     return [one["id"] for one in (await news(client, channel))["releases"]]
 
 
-async def test_what_is_new_is_what_came_after_the_account(client: Client, admin: Client) -> None:
+async def test_releases_after_the_account_are_new(client: Client, admin: Client) -> None:
     before = await news(client)
     assert before.keys() == {"channel", "accountCreatedAt", "releases"}
     assert before["releases"] == []
@@ -108,7 +108,7 @@ async def test_administrators_list_what_was_published(admin: Client) -> None:
     assert [one["id"] for one in mobile["releases"]] == [ids[1]]
 
 
-async def test_what_names_no_channel_or_release_is_refused(client: Client, admin: Client) -> None:
+async def test_an_unknown_channel_or_release_is_refused(client: Client, admin: Client) -> None:
     mobile = await publish(admin, "mobile")
     await publish(admin)
     for release_id in (str(uuid4()), "none", mobile):
@@ -143,7 +143,7 @@ async def test_what_names_no_channel_or_release_is_refused(client: Client, admin
         {"publishedAt": "2026-01-01T00:00:00Z"},
     ],
 )
-async def test_what_is_no_notice_is_refused(admin: Client, change: Json) -> None:
+async def test_an_invalid_notice_is_refused(admin: Client, change: Json) -> None:
     body = {"channel": "web", "title": "Timers", "body": "**New**", **change}
     assert refused(await admin.post(NOTICES, json=body)) == (400, "validation_error")
 

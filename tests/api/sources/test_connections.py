@@ -125,7 +125,7 @@ async def test_credentials_are_replaced_alone(client: Client, space: Space) -> N
         ({**POSTGRESQL, "config": {**POSTGRESQL["config"], "host": "169.254.169.254"}}, "private"),
     ],
 )
-async def test_what_a_provider_does_not_take_is_refused_where_it_stands(
+async def test_a_value_that_a_provider_does_not_take_is_refused_at_its_path(
     client: Client, space: Space, changes: Any, place: str
 ) -> None:
     answer = await client.post(connections(space), json={**HTTP, **changes})

@@ -145,7 +145,7 @@ async def test_bad_bodies_are_refused_where_they_are_wrong(
         ({"fields": FIELDS, "keyFields": ["Price"]}, "; known: price, title."),
     ],
 )
-async def test_what_is_no_key_field_is_answered_with_what_is(
+async def test_an_invalid_key_field_is_answered_with_the_valid_ones(
     client: Client, space: Space, change: Json, told: str
 ) -> None:
     body = {"label": "x", "kind": "http_json", "config": URL, **change}
@@ -156,7 +156,9 @@ async def test_what_is_no_key_field_is_answered_with_what_is(
     assert told in detail["message"]
 
 
-async def test_what_a_body_names_must_be_seen(client: Client, space: Space, foreign: Space) -> None:
+async def test_resources_in_a_body_must_be_visible(
+    client: Client, space: Space, foreign: Space
+) -> None:
     theirs = (await make(client.with_token(foreign.token), "database", "Theirs"))["target"]["id"]
     nowhere: list[Json] = [
         {"kind": "sql", "config": {"connectionId": SOMEWHERE, "query": "select 1"}},
@@ -218,7 +220,7 @@ async def test_an_update_changes_what_it_names(client: Client, space: Space) -> 
     assert read(await client.get(path)) == changed
 
 
-async def test_who_may_not_fill_the_target_changes_nothing_that_is_written(
+async def test_a_member_without_access_to_the_target_does_not_change_what_is_written(
     client: Client, space: Space
 ) -> None:
     made = await create(client, space, schedule={"intervalSeconds": 60})

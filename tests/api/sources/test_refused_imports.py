@@ -61,7 +61,9 @@ async def test_a_bad_import_is_refused_where_it_is_wrong(
         {**INLINE, "parentItemId": SOMEWHERE},
     ],
 )
-async def test_what_an_import_names_must_be_there(client: Client, space: Space, body: Json) -> None:
+async def test_resources_that_an_import_names_must_exist(
+    client: Client, space: Space, body: Json
+) -> None:
     answer = await _import(client, space, body)
     assert refused(answer) == (404, "not_found")
     assert await _accepted(space) == 0

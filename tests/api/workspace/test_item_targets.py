@@ -131,7 +131,9 @@ async def test_a_page_is_made_and_copied_with_its_blocks(client: Client) -> None
     assert answer.json()["details"][0]["path"].startswith("content.blocks.0")
 
 
-async def test_what_could_run_by_itself_is_copied_disabled(client: Client, space: Space) -> None:
+async def test_targets_that_run_by_themselves_are_copied_disabled(
+    client: Client, space: Space
+) -> None:
     for kind, noun in (
         ("action", "actions"),
         ("data_source", "data-sources"),

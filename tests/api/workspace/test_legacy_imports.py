@@ -134,7 +134,7 @@ async def test_only_a_failed_workspace_is_retried_five_times_in_all(admin: Admin
     assert run["temporalWorkflowId"] == f"legacy-import/{run_id}/retry/1"
 
 
-async def test_what_ended_thirty_days_ago_is_not_rolled_back(admin: Administrator) -> None:
+async def test_a_run_that_ended_thirty_days_ago_is_not_rolled_back(admin: Administrator) -> None:
     run_id, _ = await made(admin.space, S.COMPLETED, "done")
     async with admin.space.database.transaction() as work:
         moment = work.now_after(-31 * 24 * 3600)
@@ -147,7 +147,7 @@ async def test_what_ended_thirty_days_ago_is_not_rolled_back(admin: Administrato
     assert (await admin.get(str(run_id)))["workspaces"][0]["rollbackState"] == "expired"
 
 
-async def test_what_is_hidden_for_thirty_days_is_not_released_in_parts(
+async def test_rows_hidden_for_thirty_days_are_not_released_in_parts(
     admin: Administrator,
 ) -> None:
     run_id, _ = await made(admin.space, S.CANCELLED, **ENTRIES["release"])

@@ -136,7 +136,7 @@ KINDS: Mapping[Family, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] 
 
 
 @pytest.mark.parametrize("family", KINDS)
-async def test_what_one_workspace_has_open_is_refused_to_it_alone(
+async def test_open_work_of_one_workspace_is_refused_to_it_alone(
     client: Client,
     space: Space,
     foreign: Space,

@@ -79,7 +79,7 @@ async def test_the_pages_of_a_search_lose_nothing(client: Client, space: Space) 
     assert refused(answer) == (400, "validation_error")
 
 
-async def test_what_one_does_not_see_is_not_found(
+async def test_an_item_without_access_is_not_found(
     client: Client, space: Space, foreign: Space
 ) -> None:
     await make_item(client.with_token(foreign.token), "secret")

@@ -250,7 +250,7 @@ async def test_a_session_ends_with_its_link(client: Client, space: Space, anybod
     assert timedelta(minutes=59) < lasts <= timedelta(hours=1)
 
 
-async def test_who_may_make_see_and_revoke_links(client: Client, space: Space) -> None:
+async def test_rights_to_create_see_and_revoke_links(client: Client, space: Space) -> None:
     item_id = await make_item(space)
     link, _ = await share(client, space, item_id)
     path, one = links_of(space, item_id), f"{links_of(space, item_id)}/{link['id']}"
@@ -300,7 +300,7 @@ async def test_kinds_that_cannot_be_shared(client: Client, space: Space, kind: s
     assert (answer.status_code, answer.json()["error"]) == (422, "unsupported")
 
 
-async def test_a_link_ends_when_whoever_made_it_sees_the_item_no_more(
+async def test_a_link_ends_when_its_creator_lost_access_to_the_item(
     client: Client, space: Space, anybody: Client
 ) -> None:
     folder = await make_item(space)
@@ -420,7 +420,7 @@ async def test_a_file_that_may_only_be_looked_at(
     assert await uses(space, link) == 1
 
 
-async def test_what_has_nothing_to_download_says_so(
+async def test_an_item_without_a_download_says_so(
     client: Client, space: Space, anybody: Client
 ) -> None:
     link, token = await share(client, space, await make_item(space), allowDownload=True)
@@ -549,7 +549,9 @@ async def test_no_secret_is_kept_or_logged(
         assert secret not in printed
 
 
-async def test_whoever_sees_an_item_lists_its_links(client: Client, space: Space) -> None:
+async def test_a_member_with_access_to_an_item_lists_its_links(
+    client: Client, space: Space
+) -> None:
     item_id = await make_item(space)
     await share(client, space, item_id)
     path = links_of(space, item_id)

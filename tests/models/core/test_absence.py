@@ -25,7 +25,7 @@ TWIG = Twig(
 )
 
 
-def test_what_has_no_value_is_absent_unless_it_is_nullable() -> None:
+def test_a_key_without_a_value_is_absent_unless_it_is_nullable() -> None:
     assert TWIG.model_dump(mode="json", by_alias=True) == {
         "parentId": None,
         "leaves": [{"freeText": "x", "parentId": None, "values": {}}],

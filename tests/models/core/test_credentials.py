@@ -50,11 +50,11 @@ def test_names_of_other_things(name: str) -> None:
         ("https://example.test/?token={{ vars.token }}", None),
     ],
 )
-def test_what_a_url_has(url: str, shown: str | None) -> None:
+def test_the_credentials_of_a_url_are_hidden(url: str, shown: str | None) -> None:
     assert hidden_url(url) == (shown or url)
 
 
-def test_what_is_given_back_hidden_is_what_is_stored() -> None:
+def test_a_hidden_value_sent_back_keeps_the_stored_one() -> None:
     stored = {
         "steps": [
             {"id": "a", "config": {"headers": {"Cookie": "one", "Accept": "*/*"}}},

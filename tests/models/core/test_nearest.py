@@ -32,7 +32,7 @@ def test_a_label_leads_to_its_name() -> None:
     assert nearest_first("Grand total", NAMES, {"amount_due": "Grand total"})[0] == "amount_due"
 
 
-def test_what_is_shown_is_bounded_and_printable() -> None:
+def test_shown_names_are_bounded_and_printable() -> None:
     assert nearest_known("a", []) == "known: none"
     many = nearest_known("a", [f"{'k' * 100}\n{at}" for at in range(5_000)])
     assert many.count(",") == MOST_SHOWN

@@ -56,7 +56,7 @@ async def telling(space: Space, word: str) -> AsyncIterator[UnitOfWork]:
         yield work
 
 
-async def test_what_commits_later_is_not_passed_by(space: Space, foreign: Space) -> None:
+async def test_a_later_commit_is_not_skipped(space: Space, foreign: Space) -> None:
     database = space.database
     async with telling(space, "first"):
         async with telling(space, "second"):
@@ -68,7 +68,7 @@ async def test_what_commits_later_is_not_passed_by(space: Space, foreign: Space)
     assert await words(database, space) == ["first", "second"]
 
 
-async def test_who_gave_up_holds_nobody(space: Space) -> None:
+async def test_a_cancelled_writer_holds_up_no_other(space: Space) -> None:
     async def give_up() -> None:
         async with telling(space, "never"):
             async with telling(space, "second"):

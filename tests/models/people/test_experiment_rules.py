@@ -35,7 +35,7 @@ def test_100_000_units_are_shared_out_as_the_splits_say(splits: tuple[float, ...
     assert share_out_probability(seen, splits) > 0.001
 
 
-def test_the_allocation_says_how_many_take_part_and_keeps_those_who_do() -> None:
+def test_the_allocation_sets_the_share_of_units_and_keeps_the_assigned_ones() -> None:
     before = {unit: draw(EXPERIMENT, unit, 10, HALVES) for unit in UNITS}
     taking_part = {unit: variant for unit, variant in before.items() if variant is not None}
     assert len(taking_part) == pytest.approx(10_000, rel=0.05)
@@ -73,7 +73,7 @@ def test_a_variant_with_a_split_of_nothing_is_never_drawn() -> None:
         [Variant(str(place), "", 100 / 11) for place in range(11)],
     ],
 )
-def test_what_is_no_set_of_variants_is_refused(variants: list[Variant]) -> None:
+def test_an_invalid_set_of_variants_is_refused(variants: list[Variant]) -> None:
     with pytest.raises(ValidationError):
         check_variants(variants)
 

@@ -32,7 +32,7 @@ def merged(before: str, here: str, said: str) -> tuple[str, Merged]:
         pytest.param("aaaa", "aaxaa", "aaa", "aaxa", 0, id="blocks that are alike"),
     ],
 )
-def test_what_one_side_changed_counts(
+def test_a_change_of_one_side_counts(
     before: str, here: str, said: str, page: str, kept: int
 ) -> None:
     shown, found = merged(before, here, said)

@@ -94,7 +94,7 @@ def test_other_statements_are_refused(query: str) -> None:
         ("SELECT 1 /*M! , 2 */", "/*!"),
     ],
 )
-def test_what_mysql_would_do_besides_reading_is_refused(query: str, words: str) -> None:
+def test_a_mysql_query_that_does_more_than_read_is_refused(query: str, words: str) -> None:
     assert words in (mysql_problem(query) or "")
 
 

@@ -90,7 +90,7 @@ def test_the_bundle_is_compared_before_anything_is_written() -> None:
     assert next_step(S.IMPORTING, begun).kind is StepKind.WORKSPACES
 
 
-def test_what_is_not_selected_is_left_alone() -> None:
+def test_a_workspace_that_is_not_selected_is_left_alone() -> None:
     left_out = entry(ImportStage.QUEUED, selected=False)
     for status, stage in ((S.DRY_RUNNING, ImportStage.READY), (S.IMPORTING, ImportStage.DONE)):
         assert next_step(status, [entry(stage), left_out]).kind is StepKind.MOVE

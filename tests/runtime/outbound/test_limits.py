@@ -108,7 +108,7 @@ def _bomb() -> bytes:
         "long header of many",
     ],
 )
-async def test_what_is_too_large_is_given_up_early(
+async def test_a_too_large_answer_is_aborted_early(
     serve: Serve, local: OutboundClient, answer: bytes | Answer
 ) -> None:
     server = await serve(answer)
@@ -121,7 +121,7 @@ async def test_what_is_too_large_is_given_up_early(
 
 @pytest.mark.long
 @pytest.mark.parametrize("answer", [trickle, interim, silence])
-async def test_what_is_too_slow_is_given_up_in_time(
+async def test_a_too_slow_answer_is_aborted_in_time(
     serve: Serve, local: OutboundClient, answer: bytes | Answer
 ) -> None:
     server = await serve(answer)

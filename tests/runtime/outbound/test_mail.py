@@ -179,7 +179,7 @@ async def test_a_password_is_not_sent_without_tls(listen: Open, names: Names) ->
 
 
 @pytest.mark.parametrize("url", ["smtp://{}:{}", "smtps://{}:{}"])
-async def test_a_certificate_nobody_vouches_for_is_not_trusted(
+async def test_a_certificate_of_an_unknown_authority_is_not_trusted(
     listen: Open, names: Names, url: str
 ) -> None:
     accounts = Accounts()

@@ -112,7 +112,7 @@ def test_a_body_is_written_as_its_content_type_says(
 
 
 @pytest.mark.parametrize("body", [{"a": {"b": 1}}, {"a": [{}]}, {"a": "\ud800"}])
-def test_what_no_form_can_carry_is_refused(body: Any) -> None:
+def test_values_that_no_form_can_carry_are_refused(body: Any) -> None:
     request = OutboundRequest(
         url="http://a.example/", method="POST", headers={"Content-Type": _FORM}, body=body
     )

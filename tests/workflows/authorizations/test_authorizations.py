@@ -189,7 +189,7 @@ async def test_a_code_is_exchanged_once_however_often_it_comes(
 
 
 @pytest.mark.usefixtures("_registered", "engine")
-async def test_no_code_of_somebody_else_is_put_into_an_authorization(
+async def test_a_code_of_another_user_is_not_put_into_an_authorization(
     client: Client, space: Space, foreign: Space, provider: AuthorizationServer
 ) -> None:
     """Who gives a victim another account's code to bring back, or takes theirs, gets nothing."""
@@ -221,7 +221,7 @@ async def test_no_code_of_somebody_else_is_put_into_an_authorization(
 
 
 @pytest.mark.usefixtures("_registered", "engine")
-async def test_what_the_provider_refuses_is_said(client: Client, space: Space) -> None:
+async def test_a_refusal_of_the_provider_is_reported(client: Client, space: Space) -> None:
     started = await start(client, space)
     denied = {"state": started["state"], "error": "access_denied"}
     assert refusal(await client.post(f"{oauth(space)}/callback", json=denied))[0] == 400
@@ -248,9 +248,7 @@ async def test_a_provider_that_fails_makes_no_connection(
     assert listed["connections"] == []
 
 
-async def test_nobody_signs_in_where_the_platform_is_not_registered(
-    client: Client, space: Space
-) -> None:
+async def test_sign_in_needs_a_registration_of_the_platform(client: Client, space: Space) -> None:
     for provider in ("notion", "http"):
         wanted = {"provider": provider, "label": "x"}
         answer = await client.post(f"{oauth(space)}/start", json=wanted)
@@ -318,7 +316,7 @@ async def test_a_token_is_renewed_before_it_expires(
 
 
 @pytest.mark.usefixtures("_registered", "engine")
-async def test_what_is_not_accepted_any_more_is_authorized_anew(
+async def test_a_rejected_connection_is_authorized_again(
     client: Client, space: Space, provider: AuthorizationServer, tokens: Tokens
 ) -> None:
     made = await connect(client, space, provider)

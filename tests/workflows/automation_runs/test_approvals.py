@@ -128,7 +128,7 @@ async def test_no_editor_decides_before_the_node_asks(engine: Engine, allowed: A
     assert ways(await engine.ended(*place)) == {"ask", "yes"}
 
 
-async def test_whoever_started_a_run_does_not_decide_it(engine: Engine) -> None:
+async def test_the_member_who_started_a_run_does_not_decide_it(engine: Engine) -> None:
     place = await waiting(engine, approval(engine.actor, await member(engine)))
     with pytest.raises(OwnRunError, match="allowSelf"):
         await resume(engine, place, "ask", **APPROVE)
@@ -244,7 +244,7 @@ async def test_a_decision_may_come_before_the_question(engine: Engine) -> None:
     assert len(by_node(run)["ask"].output["decisions"]) == 1
 
 
-async def test_nobody_decides_what_is_not_asked(engine: Engine) -> None:
+async def test_a_node_that_does_not_wait_is_not_decided(engine: Engine) -> None:
     boss = await member(engine)
     place = await waiting(engine, approval(boss))
     for node_id, scope_key, error in [
@@ -263,7 +263,9 @@ async def test_nobody_decides_what_is_not_asked(engine: Engine) -> None:
 
 
 @pytest.mark.long
-async def test_nobody_decides_for_thirty_days(skipping_engine: Engine) -> None:
+async def test_an_approval_without_a_decision_ends_after_thirty_days(
+    skipping_engine: Engine,
+) -> None:
     engine = skipping_engine
     began = asyncio.get_running_loop().time()
     limit = timedelta(days=30).total_seconds()
@@ -330,7 +332,7 @@ async def test_cancelling_a_run_ends_its_approval(engine: Engine) -> None:
         ({"assignees": ["0190f3b2-0000-7000-8000-000000000000"], "required": 2}, "required"),
     ],
 )
-async def test_what_cannot_be_decided_is_not_published(
+async def test_an_approval_that_cannot_be_decided_is_not_published(
     engine: Engine, config: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(ValidationError) as caught:

@@ -154,7 +154,7 @@ async def test_a_failure_of_the_called_automation_is_the_nodes(engine: Engine) -
         ),
     ],
 )
-async def test_what_cannot_be_called_fails_the_node(
+async def test_an_automation_that_cannot_be_called_fails_the_node(
     engine: Engine, called: Json, config: Json, code: str
 ) -> None:
     other = await engine.publish(ADD, **called)
@@ -228,7 +228,7 @@ async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_goes_on(
 
 
 @pytest.mark.parametrize("wait", [True, False])
-async def test_a_repeated_call_finds_its_run_whatever_became_of_the_automation(
+async def test_a_repeated_call_finds_its_run_after_changes_of_the_automation(
     engine: Engine, wait: bool
 ) -> None:
     inner = await engine.publish(event())
@@ -338,7 +338,7 @@ async def test_a_run_that_is_under_way_already_is_awaited(engine: Engine) -> Non
     await execution(engine, child_id).terminate()
 
 
-async def test_a_simulated_test_calls_nobody(engine: Engine) -> None:
+async def test_a_simulated_test_calls_no_automation(engine: Engine) -> None:
     called = await engine.publish(ADD)
     automation_id = await engine.draft(calling(called.id))
     run = await engine.test(automation_id, simulate=True)

@@ -256,7 +256,7 @@ async def sending(client: Client, space: Space, serve: Serve, names: Collection[
 
 
 @pytest.mark.long
-async def test_a_service_that_repeats_a_secret_tells_nobody(
+async def test_a_secret_that_a_service_repeats_is_not_shown(
     engine: Engine, client: Client, space: Space, serve: Serve, logged: list[str]
 ) -> None:
     canary = f"canary{uuid4().hex}"

@@ -176,7 +176,7 @@ async def test_a_long_key_is_known_by_its_digest(engine: Engine) -> None:
         await engine.cancel(automation_id, run_id)
 
 
-async def test_what_is_skipped_leaves_nothing(engine: Engine) -> None:
+async def test_a_skipped_run_leaves_nothing(engine: Engine) -> None:
     automation_id = await limited(engine, holding(), policy="skip")
     first = await engine.start(automation_id)
     with pytest.raises(SlotsTakenError):

@@ -138,7 +138,7 @@ async def test_a_called_run_ends_with_its_caller(
     assert (run.status, child.status) == ("timed_out", "cancelled")
 
 
-async def test_what_ends_in_time_is_not_touched(
+async def test_a_run_that_ends_in_time_is_not_changed(
     engine: Engine, limits: dict[str, timedelta]
 ) -> None:
     automation = await engine.publish(graph(node("it", "delay", seconds=0.5)))

@@ -137,7 +137,7 @@ async def test_a_binding_names_no_endpoint(engine: Engine, serve: Serve) -> None
     assert receiver.requests == []
 
 
-async def test_who_names_an_endpoint_sees_it(engine: Engine) -> None:
+async def test_a_member_who_names_an_endpoint_has_access_to_it(engine: Engine) -> None:
     foreign, _ = await endpoint_at(await elsewhere(engine), "https://hooks.example.com/")
     own, _ = await endpoint_at(engine, "https://hooks.example.com/")
     blind = replace(engine.actor, scopes=engine.actor.scopes - {Scope.WEBHOOKS_READ})

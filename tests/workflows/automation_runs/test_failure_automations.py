@@ -69,7 +69,7 @@ async def test_a_failed_run_is_handed_to_its_failure_automation(engine: Engine) 
     }
 
 
-async def test_whoever_made_the_version_is_notified_once(engine: Engine) -> None:
+async def test_the_creator_of_the_version_is_notified_once(engine: Engine) -> None:
     automation = await engine.publish(failing(None))
     run_id = await engine.start(automation.id)
     run = await engine.ended(automation.id, run_id)

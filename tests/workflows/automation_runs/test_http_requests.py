@@ -155,7 +155,7 @@ async def test_a_failed_call_keeps_what_was_answered(
     assert told == {**failed.output, "error": failed.error, "errorCode": told["errorCode"]}
 
 
-async def test_what_a_failed_call_keeps_holds_no_secret(engine: Engine, serve: Serve) -> None:
+async def test_the_answer_of_a_failed_call_holds_no_secret(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500, {"you": "t0psecret-value"}, x_echo="t0psecret-value"))
     auth = {"type": "bearer", "token": "t0psecret-value"}
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url, auth=auth)))
@@ -164,7 +164,7 @@ async def test_what_a_failed_call_keeps_holds_no_secret(engine: Engine, serve: S
     assert "t0psecret" not in run.model_dump_json(by_alias=True)
 
 
-async def test_what_a_failed_step_keeps_is_that_of_its_action(engine: Engine, serve: Serve) -> None:
+async def test_a_failed_step_keeps_the_answer_of_its_action(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(409, {"reason": "taken"}))
     run = await act(engine, "http_request", url=endpoint.url)
     assert (run.status, run.result and run.result["status"]) == ("failed", 409)
@@ -313,7 +313,7 @@ async def test_bindings_that_give_nonsense_are_binding_errors(
 
 
 @pytest.mark.long
-async def test_what_is_written_carries_one_idempotency_key(engine: Engine, serve: Serve) -> None:
+async def test_a_writing_call_carries_one_idempotency_key(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500), reply(500), reply())
     retry = {"maxAttempts": 3, "initialDelaySeconds": 0}
     run = await engine.run(
@@ -324,7 +324,7 @@ async def test_what_is_written_carries_one_idempotency_key(engine: Engine, serve
     assert keys == [f"{run.id}:call:"] * 3
 
 
-async def test_what_is_read_carries_none(engine: Engine, serve: Serve) -> None:
+async def test_a_reading_call_carries_no_idempotency_key(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply())
     await engine.run(graph(node("call", "http_request", url=endpoint.url)))
     assert "idempotency-key" not in endpoint.requests[0].headers

@@ -60,7 +60,7 @@ async def test_a_condition_chooses_its_branch(
 
 @pytest.mark.long
 @pytest.mark.parametrize("text", [DOUBLED, FORMULA], ids=["doubled", "formula"])
-async def test_what_grows_without_end_fails_its_node_alone(
+async def test_an_endlessly_growing_expression_fails_its_node_alone(
     engine: Engine, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime.processes.bounded_processes, "SECONDS", 0.3)
@@ -226,7 +226,7 @@ async def test_a_binding_that_fails_is_a_binding_error(engine: Engine) -> None:
     assert run.output is None
 
 
-async def test_what_follows_a_failure_reads_why(engine: Engine) -> None:
+async def test_a_node_after_a_failure_reads_its_reason(engine: Engine) -> None:
     said = {
         "whole": binding("node", "bad"),
         "error": binding("node", "bad.error"),

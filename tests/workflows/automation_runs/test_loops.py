@@ -327,7 +327,7 @@ REPEATED = graph(
 )
 
 
-async def test_what_the_body_ends_with_is_collected(engine: Engine) -> None:
+async def test_the_last_outputs_of_the_body_are_collected(engine: Engine) -> None:
     run = await engine.run(
         graph(
             loop("loop", [[1, 2], [3]], collect=True),

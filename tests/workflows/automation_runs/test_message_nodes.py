@@ -82,13 +82,15 @@ async def test_members_are_told_by_role(engine: Engine) -> None:
     assert set(run.output["tell"]["notified"]) >= commenters
 
 
-async def test_a_role_that_nobody_has_tells_nobody(engine: Engine) -> None:
+async def test_a_role_without_members_notifies_no_one(engine: Engine) -> None:
     alone = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     run = await alone.run(graph(node("tell", "notify", role="admin", title="Hi")))
     assert run.output == {"tell": {"notified": []}}
 
 
-async def test_who_is_no_member_fails_the_node_and_nobody_is_told(engine: Engine) -> None:
+async def test_a_recipient_who_is_not_a_member_fails_the_node_and_no_one_is_notified(
+    engine: Engine,
+) -> None:
     member, stranger = await person(engine, Role.VIEWER), await person(engine)
     ids = [str(member), str(stranger)]
     run = await engine.run(
@@ -168,7 +170,7 @@ async def test_a_header_cannot_be_smuggled_in(engine: Engine, post_office: PostO
     ],
     ids=["second command", "bracket", "no address", "quote", "beyond ASCII", "number"],
 )
-async def test_what_is_no_address_is_refused(engine: Engine, to: Any, code: str) -> None:
+async def test_an_invalid_address_is_refused(engine: Engine, to: Any, code: str) -> None:
     binding = {"type": "trigger", "value": "to"}
     body = graph(node("mail", "send_email", to=[binding], subject="x", retry=AT_ONCE))
     run = await engine.run(body, {"to": to})
@@ -187,7 +189,7 @@ async def test_recipients_refused_for_good_are_reported(
     assert len(post_office.to(good)) == 1
 
 
-async def test_nobody_left_is_a_final_failure(engine: Engine) -> None:
+async def test_a_mail_without_accepted_recipients_fails_for_good(engine: Engine) -> None:
     bad = new("refused")
     run = await engine.run(mail(bad, retry=AT_ONCE))
     assert await error_codes(engine, run) == {"mail": "smtp_550"}
@@ -205,7 +207,7 @@ async def test_content_refused_for_good_is_a_final_failure(
 
 
 @pytest.mark.long
-async def test_who_is_put_off_gets_the_mail_with_the_others_and_once(
+async def test_a_deferred_recipient_gets_the_mail_once_with_the_others(
     engine: Engine, post_office: PostOffice
 ) -> None:
     good, later = new(), new("later")
@@ -227,7 +229,7 @@ async def test_the_last_attempt_sends_to_whom_it_can(
     assert (len(post_office.to(good)), post_office.seen[good]) == (1, 2)
 
 
-async def test_without_retry_nobody_waits_for_who_is_put_off(
+async def test_without_retry_the_mail_does_not_wait_for_deferred_recipients(
     engine: Engine, post_office: PostOffice
 ) -> None:
     good, never_ = new(), new("never")
@@ -359,7 +361,7 @@ async def test_a_webhook_to_a_private_address_is_blocked(engine: Engine) -> None
 # ---- all of them
 
 
-async def test_a_simulated_test_run_tells_nobody(
+async def test_a_simulated_test_run_sends_nothing(
     engine: Engine, serve: Serve, post_office: PostOffice
 ) -> None:
     endpoint, to, user = await serve(reply()), new(), await person(engine, Role.VIEWER)
@@ -377,7 +379,7 @@ async def test_a_simulated_test_run_tells_nobody(
     assert (endpoint.requests, post_office.to(to), await told(engine, user)) == ([], [], [])
 
 
-async def test_what_is_sent_does_not_enter_history(engine: Engine, serve: Serve) -> None:
+async def test_a_sent_message_is_not_in_the_history(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply())
     to = new("canary")
     body = graph(

@@ -202,7 +202,7 @@ async def test_every_failed_node_is_run_again(engine: Engine, serve: Serve) -> N
 
 
 @pytest.mark.long
-async def test_what_was_cut_off_goes_on(engine: Engine) -> None:
+async def test_an_interrupted_run_continues(engine: Engine) -> None:
     shape = graph(
         output("before", number=1),
         node("pause", "delay", seconds={"type": "trigger", "value": "seconds"}),

@@ -83,7 +83,7 @@ async def test_a_run_keeps_the_graph_it_was_accepted_with(engine: Engine) -> Non
         ({"payload": {}}, {}),
     ],
 )
-async def test_which_payload_a_test_run_gets(engine: Engine, body: Json, seen: Json) -> None:
+async def test_a_test_run_gets_its_payload(engine: Engine, body: Json, seen: Json) -> None:
     shape = chain(step("see", binding("expression", "trigger")))
     payloads = [
         {"id": name, "name": name, "payload": {"from": name}} for name in ("first", "second")
@@ -181,7 +181,7 @@ async def test_a_test_run_stops_at_a_node(engine: Engine) -> None:
         ({"mocks": {"none": {}}}, "mocks.none"),
     ],
 )
-async def test_what_a_test_run_does_not_know_is_refused(
+async def test_unknown_options_of_a_test_run_are_refused(
     engine: Engine, body: Json, path: str
 ) -> None:
     automation_id = await engine.draft(chain(step("a")))
@@ -305,7 +305,7 @@ async def test_a_join_after_the_start_counts_edges_from_outside(engine: Engine) 
         ({"nodeId": "a", "scope": "loop:1"}, "scope"),
     ],
 )
-async def test_what_a_run_from_a_node_does_not_know_is_refused(
+async def test_unknown_options_of_a_run_from_a_node_are_refused(
     engine: Engine, body: Json, path: str
 ) -> None:
     automation = await engine.publish(chain(step("a")))

@@ -332,7 +332,7 @@ async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engi
 
 
 @pytest.mark.long
-async def test_what_is_said_while_nobody_works_is_heard() -> None:
+async def test_an_event_without_running_workers_is_received_later() -> None:
     """The workers stop while the node waits; it is resumed; others go on."""
     with migrated_database("stopped_waits") as url:
         database = Database(url)

@@ -136,7 +136,7 @@ async def test_an_answer_given_is_given_although_the_run_fails_later(
 
 
 @pytest.mark.long
-async def test_who_waited_long_enough_is_told_the_run(
+async def test_a_caller_that_waited_too_long_is_answered_with_the_run(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:
     drawn = graph(node("d", "delay", seconds=3_600), node("r", "respond"), edges=[("d", "r")])
@@ -150,7 +150,7 @@ async def test_who_waited_long_enough_is_told_the_run(
 
 
 @pytest.mark.long
-async def test_who_calls_a_paused_automation_is_told_that_its_run_rests(
+async def test_a_caller_of_a_paused_automation_is_answered_with_the_queued_run(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:
     drawn = graph(node("r", "respond", body="x"))

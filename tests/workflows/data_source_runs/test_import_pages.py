@@ -172,7 +172,7 @@ async def test_the_widest_file_is_a_light_page(space: Space, owner: Visitor) -> 
         ({"into.0": "Name"}, "label"),
     ],
 )
-async def test_what_is_wrong_with_a_mapping_is_told(
+async def test_errors_of_a_mapping_are_shown(
     space: Space, owner: Visitor, fields: dict[str, Any], words: str
 ) -> None:
     path = (await sent(owner, space, CSV.encode())).headers["location"]

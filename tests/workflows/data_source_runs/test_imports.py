@@ -123,7 +123,7 @@ async def test_a_workbook_keeps_its_types(client: Client, importing: Any) -> Non
     ]
 
 
-async def test_what_no_field_can_hold_is_counted(client: Client, importing: Any) -> None:
+async def test_cells_that_no_field_can_hold_are_counted(client: Client, importing: Any) -> None:
     rows = b'[{"a\\u0000":"x","b":1e400,"":"\\u0000"},{"a\\u0000":"y","b":7,"":"z"}]'
     answer = await importing(rows, "json")
     assert answer.status_code == 200, answer.text
@@ -254,7 +254,7 @@ async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
         pytest.param(b"\n".join([b",".join([b"x"] * 201)] * 2), "csv", "200 columns", id="wide"),
     ],
 )
-async def test_what_cannot_be_read_says_what_to_change(
+async def test_an_unreadable_file_is_answered_with_the_remedy(
     client: Client, space: Space, importing: Any, content: bytes, file_format: str, said: str
 ) -> None:
     answer = await importing(content, file_format)
@@ -354,7 +354,7 @@ async def test_a_preview_counts_what_cannot_be_stored_as_the_import_does(
     assert shown["skippedCells"] == imported["skippedCells"] == 1
 
 
-async def test_what_an_import_read_and_signed_in_with_does_not_outlive_it(
+async def test_the_file_and_credentials_of_an_import_do_not_outlive_it(
     client: Client, space: Space, importing: Any, serve: Serve
 ) -> None:
     endpoint = await serve(reply(200, b"Name\ncanary-aa31\n", type_="text/csv"))

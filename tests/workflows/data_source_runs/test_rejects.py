@@ -104,7 +104,7 @@ async def test_a_file_is_read_as_its_rows_suggest(client: Client, call: Any) -> 
     assert (kinds["day"], kinds["price"]) == ("select", "text")
 
 
-async def test_what_does_not_fit_is_seen_before_and_read_after(
+async def test_rejected_cells_are_shown_before_and_after_the_import(
     client: Client, space: Space, call: Any
 ) -> None:
     seen = await call("imports/preview", ROWS, fields=MAPPED)
@@ -176,7 +176,7 @@ async def test_a_target_is_what_a_preview_checks_against(
     ]
 
 
-async def test_so_many_rejects_are_kept_and_all_are_counted(
+async def test_a_limited_number_of_rejects_is_kept_and_all_are_counted(
     client: Client, space: Space, call: Any
 ) -> None:
     rows = "name,price\n" + "Tea,x\n" * (MAX_REJECTIONS + 500)

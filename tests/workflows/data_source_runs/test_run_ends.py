@@ -139,7 +139,7 @@ async def test_refreshed_records_start_those_who_ask_for_them(source: Any) -> No
 
 
 @pytest.mark.long
-async def test_runs_are_newest_first_whoever_asked_for_them(source: Any) -> None:
+async def test_runs_of_all_requesters_are_newest_first(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(APPLE)
     action = await action_of(goods_of)

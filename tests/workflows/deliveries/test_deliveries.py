@@ -116,7 +116,9 @@ async def test_it_is_attempted_while_that_may_help(
 
 
 @pytest.mark.usefixtures("_soon")
-async def test_what_was_read_meanwhile_is_not_sent(engine: Engine, post_office: PostOffice) -> None:
+async def test_a_notification_read_meanwhile_is_not_sent(
+    engine: Engine, post_office: PostOffice
+) -> None:
     user_id = await member(engine)
     told = await tell(engine, user_id)
     async with engine.database.transaction() as work:
@@ -148,7 +150,7 @@ async def test_a_cancelled_one_ends_while_it_is_sent(engine: Engine) -> None:
     assert await fate(engine, delivery_id) is WorkflowExecutionStatus.CANCELED
 
 
-async def test_who_cancels_the_execution_cancels_the_delivery(engine: Engine) -> None:
+async def test_cancelling_the_execution_cancels_the_delivery(engine: Engine) -> None:
     delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
     sent = await sending(engine, delivery_id)
     await engine.client.get_workflow_handle(execution_of(sent)).cancel()

@@ -156,7 +156,7 @@ async def test_workers_that_start_at_once_start_once(client: Client, space: Spac
     assert all(row.executions - row.attempts in {0, 1} for row in found)
 
 
-async def test_a_workspace_has_so_many_executions_in_all(
+async def test_a_workspace_has_a_limited_number_of_executions(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starts, "WORKSPACE_ROOM", 2)
@@ -202,7 +202,7 @@ async def test_a_deleted_endpoint_leaves_no_line(client: Client, space: Space) -
     await eventually(nothing_is_left, what="the end of a line")
 
 
-async def test_what_waits_for_a_disabled_endpoint_ends_with_it(
+async def test_deliveries_that_wait_for_a_disabled_endpoint_end_with_it(
     client: Client, space: Space
 ) -> None:
     endpoint = await create(client, space, closed_port())
@@ -220,7 +220,9 @@ async def test_what_waits_for_a_disabled_endpoint_ends_with_it(
     }
 
 
-async def test_what_waits_for_too_long_ends_with_a_reason(client: Client, space: Space) -> None:
+async def test_a_delivery_that_waits_for_too_long_ends_with_a_reason(
+    client: Client, space: Space
+) -> None:
     endpoint = await create(client, space, closed_port())
     await happen(space, 8)
     await tell(space)
@@ -268,7 +270,7 @@ async def test_a_test_tries_at_once(client: Client, space: Space, serve: Serve) 
     assert {one["status"] for one in log} == {"delivered"}
 
 
-async def test_what_the_log_forgets_before_an_endpoint_had_room_is_shown_as_failed(
+async def test_events_purged_before_an_endpoint_had_room_are_shown_as_failed(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fan_out, "MOST_OPEN", 0)

@@ -195,7 +195,7 @@ async def test_only_the_status_of_an_answer_counts(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("_soon")
-async def test_what_cannot_be_delivered_can_be_sent_again(
+async def test_an_undeliverable_event_can_be_sent_again(
     client: Client, space: Space, serve: Serve
 ) -> None:
     receiver = await serve(reply(500), reply(500), reply(500), reply(200))
@@ -286,7 +286,7 @@ async def test_days_of_failure_disable_an_endpoint(
     assert len(await told_of_disabling(space)) == 1
 
 
-async def test_what_was_sent_is_shown_to_those_who_see_all(
+async def test_sent_events_are_shown_to_members_who_see_all_items(
     client: Client, space: Space, serve: Serve
 ) -> None:
     receiver = await serve(reply(200))

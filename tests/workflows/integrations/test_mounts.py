@@ -60,7 +60,7 @@ async def test_a_folder_is_mounted_with_all_below_it_and_circles_end(demo: Demo)
 
 
 @pytest.mark.long
-async def test_what_vanishes_is_stale_and_stays(demo: Demo) -> None:
+async def test_a_vanished_resource_is_stale_and_stays(demo: Demo) -> None:
     made = await demo.does("mount", "handbook", recursive=True)
     mount_id = made["mount"]["id"]
     await demo.synced(mount_id)
@@ -86,7 +86,7 @@ async def test_a_denied_resource_shows_why(demo: Demo) -> None:
 
 
 @pytest.mark.long
-async def test_what_people_deleted_and_renamed_stays_so(demo: Demo) -> None:
+async def test_items_that_people_deleted_and_renamed_stay_so(demo: Demo) -> None:
     mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
     await demo.synced(mount_id)
     found = await entries_of(demo, mount_id)

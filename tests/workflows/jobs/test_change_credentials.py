@@ -133,7 +133,7 @@ async def test_they_go_when_a_change_set_is_closed(client: Client, space: Space)
     assert await sealed(space, late) is None
 
 
-async def test_what_is_shown_hidden_is_no_value(client: Client, space: Space) -> None:
+async def test_a_redacted_value_is_refused(client: Client, space: Space) -> None:
     answer = await propose(client, space, data_source_item("[redacted]"))
     assert refused(answer) == (400, "validation_error")
     assert "operations.0.input.config.config.headers.Authorization" in answer.text

@@ -120,7 +120,7 @@ async def test_nothing_is_saved_that_calls_a_private_host(client: Client, space:
     assert all("private address" in one["error"] for one in result["results"][1:])
 
 
-async def test_what_is_at_stake_is_approved_first(client: Client, space: Space) -> None:
+async def test_destructive_operations_are_approved_first(client: Client, space: Space) -> None:
     old = (await make(client, "page", "Old"))["item"]
     change = await propose(
         client,
@@ -155,7 +155,7 @@ async def test_what_is_at_stake_is_approved_first(client: Client, space: Space) 
     assert (shown["status"], shown["appliedCount"]) == ("applied", 3)
 
 
-async def test_what_fails_leaves_nothing_and_stops_what_builds_on_it(
+async def test_a_failed_operation_leaves_nothing_and_stops_its_dependents(
     client: Client, space: Space
 ) -> None:
     wrong = {"label": "X", "parentItemId": str(uuid4())}
@@ -254,7 +254,7 @@ async def test_two_hundred_operations_are_tried_in_one_request(
     assert (len(tried["results"]), await titles(client)) == (200, [])
 
 
-async def test_what_is_closed_stays_closed(client: Client, space: Space) -> None:
+async def test_a_closed_change_set_stays_closed(client: Client, space: Space) -> None:
     change = await propose(client, space, page("Page"))
     run = f"{space.path}/ai/runs/{change['id']}"
     rejected = read(await client.post(f"{run}/reject", json={"reason": "No."}))
@@ -264,7 +264,7 @@ async def test_what_is_closed_stays_closed(client: Client, space: Space) -> None
     assert await titles(client) == []
 
 
-async def test_what_waits_too_long_expires(client: Client, space: Space) -> None:
+async def test_an_old_change_set_expires(client: Client, space: Space) -> None:
     change = await propose(client, space, page("Page"))
     run = f"{space.path}/ai/runs/{change['id']}"
     async with space.database.transaction() as work:

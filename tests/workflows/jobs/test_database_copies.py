@@ -109,7 +109,7 @@ async def gone(_: ApiRequest) -> bool:
 
 
 @pytest.mark.long
-async def test_a_call_without_a_key_gets_the_copy_that_nobody_waited_for(
+async def test_a_call_without_a_key_gets_the_copy_of_an_abandoned_call(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(space.database, space.id, UUID(source["id"]), 20_000)
@@ -131,7 +131,7 @@ async def test_a_call_without_a_key_gets_the_copy_that_nobody_waited_for(
     assert await databases(space) == 3
 
 
-async def test_whoever_reads_a_database_duplicates_it(
+async def test_a_member_who_reads_a_database_may_duplicate_it(
     client: Client, space: Space, source: Any
 ) -> None:
     made = await client.post("/v1/items", json={"kind": "folder", "title": "Closed"})
@@ -164,7 +164,7 @@ async def databases(space: Space) -> int:
 
 
 @pytest.mark.long
-async def test_what_takes_longer_is_given_later(
+async def test_a_slow_copy_is_answered_later(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(space.database, space.id, UUID(source["id"]), 20_000)

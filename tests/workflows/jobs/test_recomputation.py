@@ -17,7 +17,7 @@ from tests.support.spaces import Space
 pytestmark = pytest.mark.long
 
 
-async def test_what_many_records_follow_from_is_right_soon_after(
+async def test_values_of_many_dependent_records_are_recomputed_soon(
     engine: Engine, client: Client, space: Space
 ) -> None:
     del engine

@@ -108,7 +108,7 @@ async def test_a_plan_that_is_hostile_is_built_as_far_as_it_makes_sense(
     assert made == {"headline": "A", "databaseCount": 1, "pageCount": 37}
 
 
-async def test_what_plans_nothing_is_refused(client: Client, space: Space) -> None:
+async def test_an_empty_plan_is_refused(client: Client, space: Space) -> None:
     path = f"{space.path}/starter-draft"
     for plan in ({}, {"headline": "x", "nodes": []}, {"nodes": [{"type": "rocket"}]}):
         assert refused(await client.post(path, json={"plan": plan})) == (400, "validation_error")

@@ -37,7 +37,7 @@ async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) ->
         assert await left_of(admin, entry) == {}
 
 
-async def test_what_was_finished_before_a_cancel_is_released(admin: Administrator) -> None:
+async def test_workspaces_finished_before_a_cancel_are_released(admin: Administrator) -> None:
     async def refuse(work: UnitOfWork, held: Held, samples: Sequence[Sample]) -> None:
         if held.entry.source_name == "Slow":
             raise UnavailableError("Later.")

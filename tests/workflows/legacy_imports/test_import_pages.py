@@ -67,7 +67,7 @@ async def send(visitor: Visitor, path: str, page: str, **fields: Any) -> None:
 
 
 @pytest.mark.long
-async def test_what_is_blocked_is_left_out_and_the_rest_comes_in_and_goes_back(
+async def test_a_blocked_workspace_is_left_out_and_others_are_imported_and_rolled_back(
     visitor: Visitor,
 ) -> None:
     bad = folder("Odd", kind="nope")[1]
@@ -139,7 +139,7 @@ async def test_a_run_is_checked_again_and_cancelled(visitor: Visitor) -> None:
     assert again.status_code == 409
 
 
-async def test_nobody_else_sees_or_sends_a_bundle(app: FastAPI, visitor: Visitor) -> None:
+async def test_only_its_creator_sees_or_sends_a_bundle(app: FastAPI, visitor: Visitor) -> None:
     path = await sent(visitor, whole({"Good": folders(1)}))
     other = await make_space(app.state.services.database, app.state.services.keys)
     async with await signed_in(app, other) as owner:

@@ -55,7 +55,7 @@ async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrat
 
 
 @pytest.mark.long
-async def test_who_made_a_run_is_told_when_it_awaits_review_and_how_it_ends(
+async def test_the_creator_of_a_run_is_notified_of_its_review_and_its_end(
     admin: Administrator,
 ) -> None:
     run = await admin.imported(whole({"Old": folders(1), "Older": folders(1)}))
@@ -103,7 +103,9 @@ async def test_a_run_goes_with_what_was_kept_of_its_bundle(
 
 
 @pytest.mark.long
-async def test_what_is_blocked_is_not_approved_until_it_is_left_out(admin: Administrator) -> None:
+async def test_a_blocked_workspace_is_not_approved_until_it_is_left_out(
+    admin: Administrator,
+) -> None:
     own, first = folder("Twice")
     bad = [first, folder("Again", id=own)[1]]
     run = await admin.reviewed(whole({"Good": folders(2), "Bad": bad}))
@@ -163,7 +165,7 @@ async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
 
 
 @pytest.mark.long
-async def test_what_was_changed_since_is_kept_and_goes_by_force(
+async def test_changed_rows_are_kept_and_removed_by_force(
     admin: Administrator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A kind is many batches, and is gone through until nothing in it can go.

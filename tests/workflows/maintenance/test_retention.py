@@ -112,7 +112,7 @@ async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None
 
 
 @pytest.mark.long
-async def test_what_cannot_be_removed_hinders_nothing_else(sweeping: Sweeping) -> None:
+async def test_a_kind_that_cannot_be_removed_blocks_no_other(sweeping: Sweeping) -> None:
     store = sweeping.store
     store.batches = {Expired.ITEMS: None, Expired.RECORDS: 2}
     with pytest.raises(WorkflowFailureError) as failed:

@@ -160,7 +160,7 @@ async def test_a_cancel_goes_before_starts(quiet: Database) -> None:
     assert [row.subject_id for row in await claimed(relay(quiet), 1)] == [cancelled]
 
 
-async def test_a_claimed_row_is_nobody_elses_until_its_claim_runs_out(quiet: Database) -> None:
+async def test_a_claimed_row_is_not_claimed_again_before_its_claim_expires(quiet: Database) -> None:
     await intend(quiet, new_id(), Intent.START, 1)
     assert len(await claimed(relay(quiet), 5)) == 1
     assert await claimed(relay(quiet), 5) == []
@@ -205,7 +205,7 @@ async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(
     assert [row.subject_id for row in await claimed(taker, 1)] == [third]
 
 
-async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
+async def test_work_that_a_person_waits_for_goes_first(quiet: Database) -> None:
     workspace_id = new_id()
     triggered = await intend(quiet, workspace_id, Intent.START, 3)
     asked_for = await intend(quiet, workspace_id, Intent.START, 2, weight=AWAITED)
@@ -296,7 +296,7 @@ async def test_a_begin_makes_room_for_a_start_that_was_left(quiet: Database) -> 
     assert len(await claimed(taker, 20)) == 1
 
 
-async def test_a_begin_wakes_nobody_while_nothing_is_left(quiet: Database) -> None:
+async def test_a_begin_does_not_wake_the_relay_without_left_starts(quiet: Database) -> None:
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
     taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {Family.AUTOMATION_RUN: 1}))
@@ -448,7 +448,7 @@ def test_other_processes_are_told_of_the_begin_of_a_run_they_started() -> None:
     assert told
 
 
-async def test_a_run_that_never_begins_holds_up_nobody(
+async def test_a_run_that_never_begins_holds_up_no_other(
     quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = await make_space(quiet, KEYS)
@@ -487,7 +487,7 @@ async def test_no_trouble_ends_a_relay(
     relaying.cancel()
 
 
-async def test_what_was_delivered_is_deleted_with_the_next_claim(quiet: Database) -> None:
+async def test_delivered_rows_are_deleted_with_the_next_claim(quiet: Database) -> None:
     await intend(quiet, new_id(), Intent.START, 2)
     taker = relay(quiet)
     first, second = await claimed(taker, 2)
@@ -539,7 +539,7 @@ async def test_a_workspace_has_no_more_of_a_family_under_way_than_its_cap(quiet:
     assert [row.subject_id for row in await claimed(taker, 20)] == [exports[2]]
 
 
-async def test_what_begins_anew_holds_its_place(quiet: Database) -> None:
+async def test_work_that_begins_again_holds_its_place(quiet: Database) -> None:
     space = await make_space(quiet, KEYS)
     first, second = await accepted(quiet, space, Family.EXPORT, 2)
     taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {Family.EXPORT: 1}))

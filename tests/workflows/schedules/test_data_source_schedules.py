@@ -251,7 +251,7 @@ async def test_refreshes_that_are_due_together_take_turns(engine: Engine, schedu
 
 @pytest.mark.long
 @pytest.mark.parametrize("lost", ["left", "viewer"])
-async def test_who_made_the_source_and_lost_access_refreshes_nothing(
+async def test_a_source_whose_creator_lost_access_is_not_refreshed(
     client: Client, space: Space, engine: Engine, scheduled: Make, lost: str
 ) -> None:
     user_id, token = await space.member(Role.EDITOR)

@@ -119,7 +119,7 @@ async def test_due_times_around_clock_changes_equal_temporals(
         ("0 9 1 * 5", "Africa/Cairo"),
     ],
 )
-async def test_temporal_fires_when_a_preview_says_whatever_clocks_do(
+async def test_temporal_fires_at_the_times_of_a_preview_across_clock_changes(
     temporal: WorkflowEnvironment, cron: str, zone: str
 ) -> None:
     """Around each change of two years, from where the walk of Temporal happens to begin."""

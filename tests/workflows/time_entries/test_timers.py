@@ -118,7 +118,7 @@ async def test_a_timer_is_moved(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("how", ["complete", "discard", "delete"])
-async def test_who_ends_a_countdown_ends_its_execution(engine: Engine, how: str) -> None:
+async def test_ending_a_countdown_ends_its_execution(engine: Engine, how: str) -> None:
     entry = await start(engine, targetDurationMs=HOUR)
     await waits(engine, entry.id)
     if how == "delete":
@@ -143,7 +143,7 @@ async def test_a_lost_signal_is_sent_again(engine: Engine) -> None:
     assert (found.completed_by, found.ended_at) == ("timer", due)
 
 
-async def test_who_stops_the_execution_does_not_stop_the_clock(engine: Engine) -> None:
+async def test_terminating_the_execution_does_not_stop_the_clock(engine: Engine) -> None:
     entry = await start(engine, targetDurationMs=HOUR)
     await waits(engine, entry.id)
     handle = engine.client.get_workflow_handle(Family.TIMER_DUE.workflow_id(entry.id))

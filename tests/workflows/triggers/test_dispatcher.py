@@ -140,7 +140,7 @@ async def runs(goods: Listening, automation_id: Any) -> int:
         return int(await work.scalar(counted))
 
 
-async def test_an_event_that_nobody_can_answer_is_dropped_after_ten_attempts(
+async def test_an_event_that_cannot_be_dispatched_is_dropped_after_ten_attempts(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = await goods.automation("record_created")

@@ -55,7 +55,7 @@ async def states(space: Space, rule_id: Id, *steps: Any) -> list[str]:
     return seen
 
 
-async def test_so_many_failures_in_so_long(space: Space) -> None:
+async def test_a_number_of_failures_in_a_time_meets_the_condition(space: Space) -> None:
     version, other = await make_automation(space), await make_automation(space)
     query = {"automationId": version.automation_id, "attribute": "shop:north"}
     condition = {"kind": "failures", "runs": 3, "minutes": 10, "query": query}

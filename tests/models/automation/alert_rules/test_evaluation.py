@@ -146,7 +146,7 @@ async def test_it_counts_what_its_saver_sees_and_is_disabled_when_that_is_gone(
     assert await alerts(space, user_id) == [], "of what they do not see"
 
 
-async def test_who_does_not_see_a_run_is_told_nothing_of_it(space: Space) -> None:
+async def test_a_member_without_access_to_a_run_is_not_notified_of_it(space: Space) -> None:
     version = await make_automation(space)
     viewer, _ = await space.member(Role.VIEWER)
     recipients = [space.user_id, viewer]
@@ -268,7 +268,9 @@ async def test_the_log_tells_of_a_connection_of_ones_own_to_its_owner_alone(spac
             await queries.get_rule(work, await actor_of(space, viewer), rules[1].id)
 
 
-async def test_who_does_not_see_a_connection_is_not_told_why_it_fails(space: Space) -> None:
+async def test_a_member_without_access_to_a_connection_does_not_read_its_failure(
+    space: Space,
+) -> None:
     body = CreateConnection.model_validate({"provider": "demo", "label": "Prices"})
     async with space.database.transaction() as work:
         made = await create_connection(work, space.actor, space.keys, body)

@@ -93,7 +93,7 @@ def test_any_text_has_a_bounded_form_that_is_its_own(text: str) -> None:
         ("no  such\n file v2", "no such file v2"),
     ],
 )
-def test_what_is_left_of_a_message(message: str, written: str) -> None:
+def test_a_fingerprint_drops_the_variable_parts_of_a_message(message: str, written: str) -> None:
     assert normalised(message) == written
 
 

@@ -100,7 +100,7 @@ async def test_tests_and_runs_that_did_not_fail_are_not_grouped(space: Space) ->
     assert [await of_run(space, run_id) for run_id in run_ids] == [None] * 3
 
 
-async def test_each_run_is_counted_once_whatever_is_undone_and_whoever_groups_beside(
+async def test_each_run_is_counted_once_after_rollbacks_and_with_concurrent_groupers(
     space: Space,
 ) -> None:
     version = await make_automation(space)
@@ -144,7 +144,7 @@ async def test_its_author_is_told_when_it_opens_grows_tenfold_and_closes(space: 
     }
 
 
-async def test_the_assignee_is_told_that_it_closed_and_nobody_of_a_muted_one(space: Space) -> None:
+async def test_the_assignee_is_notified_of_the_end_unless_it_is_muted(space: Space) -> None:
     version = await make_automation(space)
     user_id, _ = await space.member(Role.EDITOR)
     row = await of_run(space, await failed_run(space, version))
@@ -166,7 +166,7 @@ async def test_only_a_member_can_be_assigned(space: Space) -> None:
             await commands.update_incident(work, space.actor, row.id, body)
 
 
-async def test_what_is_left_out_stays_and_null_unassigns(space: Space) -> None:
+async def test_an_absent_key_changes_nothing_and_null_unassigns(space: Space) -> None:
     row = await of_run(space, await failed_run(space, await make_automation(space)))
     for body in (
         {"assigneeUserId": space.user_id, "note": "Known.", "muted": True},
@@ -235,7 +235,7 @@ async def test_a_failure_opens_a_closed_one_again_and_is_told_anew(space: Space)
     assert len(await notices(space)) == 2
 
 
-async def test_what_a_person_opens_again_waits_for_what_happens_from_then(space: Space) -> None:
+async def test_a_reopened_incident_counts_only_later_runs(space: Space) -> None:
     version = await make_automation(space)
     row = await of_run(space, await failed_run(space, version, at=utc_now() - 2 * QUIET))
     await succeeded_run(space, version)

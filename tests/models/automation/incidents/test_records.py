@@ -72,9 +72,7 @@ async def test_records_of_the_payload_and_those_written_before(space: Space) -> 
     assert {one.last_run_id for one in found if one.title != "B"} == {run_id}
 
 
-async def test_what_is_no_record_of_the_workspace_is_not_listed(
-    space: Space, foreign: Space
-) -> None:
+async def test_a_record_of_another_workspace_is_not_listed(space: Space, foreign: Space) -> None:
     version = await make_automation(space)
     (theirs,) = await make_records(foreign, "Theirs")
     mine, deleted = await make_records(space, "Mine", "Deleted")

@@ -46,7 +46,7 @@ def test_a_day_is_due_on_the_clock_of_its_zone(zone: str, minutes: int, day: str
     assert watch(FieldKind.DATE, minutes, zone).due(day) == datetime.fromisoformat(due)
 
 
-def test_a_moment_is_due_whatever_the_zone() -> None:
+def test_a_time_is_due_in_every_zone() -> None:
     kind = FieldKind.DATETIME
     due = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     for zone in ZONES:

@@ -112,7 +112,7 @@ async def test_one_call_is_bounded(space: Space) -> None:
     assert "item" not in await rows_of(space)
 
 
-async def test_what_only_names_it_stays(space: Space) -> None:
+async def test_a_row_that_only_names_the_item_stays(space: Space) -> None:
     database: Any = (await make(space, "database")).target
     source = {"kind": "http_json", "config": {"url": "https://example.test"}}
     target = {"targetDatabaseId": str(database.id)}
@@ -126,7 +126,7 @@ async def test_what_only_names_it_stays(space: Space) -> None:
     assert row.target_database_id is None
 
 
-async def test_what_went_earlier_goes_first(space: Space) -> None:
+async def test_an_item_trashed_earlier_is_purged_first(space: Space) -> None:
     folder = await make(space, "folder")
     child = await make(space, "folder", folder.item.id)
     await trash(space, child.item.id, 31)

@@ -58,6 +58,6 @@ def test_every_operator_is_described_as_it_is_read(op: Op) -> None:
         {"and": [], "or": []},
     ],
 )
-def test_what_is_refused_is_not_described(tree: Any) -> None:
+def test_a_refused_filter_is_not_described(tree: Any) -> None:
     assert not is_described(tree)
     assert not is_taken(tree)

@@ -339,7 +339,7 @@ def test_changes_of_the_clock_are_found() -> None:
     ],
     ids=str,
 )
-def test_what_is_said_about_the_clock(config: dict[str, Any], words: list[str]) -> None:
+def test_notes_about_clock_changes(config: dict[str, Any], words: list[str]) -> None:
     given = timetable(**{"timezone": "Europe/Berlin", **config})
     notes = clock_notes(given, YEAR, datetime(2027, 1, 1, tzinfo=UTC))
     assert len(notes) == len(words)

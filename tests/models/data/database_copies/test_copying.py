@@ -295,7 +295,7 @@ async def everything_seen(client: Client, space: Space) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 1_000])
-async def test_nobody_sees_a_copy_before_it_is_whole(
+async def test_a_copy_is_not_visible_before_it_is_whole(
     client: Client, space: Space, count: int
 ) -> None:
     source = await made(client, space)
@@ -484,7 +484,9 @@ async def member(space: Space, role: Role) -> tuple[UUID, Actor, str]:
     return user_id, actor, token
 
 
-async def test_who_loses_access_meanwhile_gets_no_copy(client: Client, space: Space) -> None:
+async def test_a_member_who_loses_access_meanwhile_gets_no_copy(
+    client: Client, space: Space
+) -> None:
     source = await made(client, space)
     user_id, actor, _ = await member(space, Role.EDITOR)
     copying = await duplicate(space.database, actor, UUID(source["id"]))
@@ -504,7 +506,7 @@ async def test_who_loses_access_meanwhile_gets_no_copy(client: Client, space: Sp
     assert await copying.left() == {}
 
 
-async def test_who_loses_access_to_the_other_side_gets_no_copy(
+async def test_a_member_who_loses_access_to_the_other_side_gets_no_copy(
     client: Client, space: Space
 ) -> None:
     target = await made(client, space, label="T", fields=[])
@@ -526,7 +528,9 @@ async def restrict(space: Space, item_id: str) -> None:
         )
 
 
-async def test_who_copies_what_is_restricted_has_the_copy(client: Client, space: Space) -> None:
+async def test_a_member_who_copies_a_restricted_database_has_the_copy(
+    client: Client, space: Space
+) -> None:
     source = await made(client, space)
     await restrict(space, source["itemId"])
     user_id, actor, token = await member(space, Role.EDITOR)
@@ -654,7 +658,9 @@ async def test_values_of_removed_fields_and_timers_stay_behind(
 
 
 @pytest.mark.parametrize("item", [False, True])
-async def test_nobody_reads_by_copying(client: Client, space: Space, item: bool) -> None:
+async def test_copying_needs_the_scopes_of_reading_and_writing(
+    client: Client, space: Space, item: bool
+) -> None:
     source = await made(client, space)
     path = f"/v1/items/{source['itemId']}" if item else f"{space.path}/databases/{source['id']}"
     body = {} if item else {"includeRecords": True}

@@ -123,7 +123,7 @@ def test_keys_are_derived_around_each_other() -> None:
         ({"label": "S", "kind": "text", "settings": {"a": "\x00"}}, "fields.0.settings"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_path(field: dict[str, Any], path: str) -> None:
+def test_each_error_is_named_by_its_path(field: dict[str, Any], path: str) -> None:
     assert paths(field) == [path]
 
 
@@ -154,7 +154,7 @@ def test_kinds_that_name_something_need_to(kind: FieldKind) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(set(FieldKind) - STORED_KINDS))
-def test_what_clients_do_not_write_is_neither_required_nor_has_a_default(kind: FieldKind) -> None:
+def test_a_computed_field_is_neither_required_nor_has_a_default(kind: FieldKind) -> None:
     described = {"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})}
     assert paths({**described, "required": True}) == ["fields.0.required"]
     assert paths({**described, "defaultValue": "1"}) == ["fields.0.defaultValue"]
@@ -228,7 +228,7 @@ def test_changed_options_keep_what_they_are() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_change_is_named_by_its_path(
+def test_each_error_of_a_change_is_named_by_its_path(
     field: dict[str, Any], body: dict[str, Any], path: str
 ) -> None:
     assert change_paths(field, **body)[0] == path

@@ -113,7 +113,7 @@ PAIRS: list[tuple[FieldKind, dict[str, Any], FieldKind, dict[str, Any], Any, Any
 
 
 @pytest.mark.parametrize(("kind", "settings", "to_kind", "to_settings", "value", "becomes"), PAIRS)
-def test_what_a_value_becomes(
+def test_a_value_in_another_kind(
     kind: FieldKind,
     settings: dict[str, Any],
     to_kind: FieldKind,
@@ -128,7 +128,7 @@ def test_what_a_value_becomes(
 
 
 @pytest.mark.parametrize("kind", list(FieldKind))
-def test_what_clients_do_not_write_is_converted_neither_way(kind: FieldKind) -> None:
+def test_a_computed_kind_is_converted_neither_way(kind: FieldKind) -> None:
     if kind not in STORED_KINDS:
         assert not any(convertible(kind, to) or convertible(to, kind) for to in FieldKind)
     assert not convertible(kind, kind)
@@ -157,7 +157,7 @@ SETTINGS = st.sampled_from([{}, BERLIN, {"precision": 0}, {"precision": 2, "min"
 
 @pytest.mark.long
 @given(PAIR, SETTINGS, SETTINGS, TELLING | JSON)
-def test_whatever_comes_out_is_a_value_of_the_new_kind(
+def test_a_converted_value_is_valid_in_the_new_kind(
     kinds: tuple[FieldKind, FieldKind], before: Any, after: Any, value: Any
 ) -> None:
     from_spec, to_spec = field(kinds[0], **before), field(kinds[1], **after)

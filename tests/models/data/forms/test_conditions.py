@@ -110,7 +110,7 @@ def test_nothing_satisfies_no_positive_test(leaf: tuple[str, str, Any]) -> None:
     assert not _holds(leaf, {})
 
 
-def test_what_is_absent_satisfies_the_negations() -> None:
+def test_an_absent_value_satisfies_the_negations() -> None:
     for field, op, value in [
         ("name", "ne", "x"),
         ("name", "is_empty", None),

@@ -105,7 +105,7 @@ def test_a_formula_gives_its_value_and_null_where_that_needs_one(
         ("record.spent / 60000.0", {"spent"}),
     ],
 )
-def test_what_a_formula_reads_is_known(text: str, keys: set[str]) -> None:
+def test_the_fields_that_a_formula_reads_are_known(text: str, keys: set[str]) -> None:
     assert compile_formula(text, FIELDS).dependencies == keys
 
 

@@ -52,7 +52,7 @@ def test_numbers_stay_numbers() -> None:
     assert [csv_cell(one) for one in (-1, -0.5, True, None)] == ["-1", "-0.5", "TRUE", ""]
 
 
-def test_what_leads_a_formula_is_one_apostrophe_that_any_reader_can_take_off() -> None:
+def test_a_formula_is_escaped_by_one_apostrophe_that_any_reader_can_remove() -> None:
     texts = [f"{before}{sign}1" for before in UNSEEN for sign in SIGNS]
     written = io.StringIO(newline="")
     csv.writer(written).writerows([csv_cell(text)] for text in texts)

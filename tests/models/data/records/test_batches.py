@@ -35,7 +35,7 @@ async def write(space: Space, database_id: UUID, operations: list[dict[str, Any]
         return await write_batch(work, space.actor, database_id, body)
 
 
-async def test_a_batch_takes_the_same_statements_whatever_its_size(
+async def test_a_batch_of_any_size_takes_the_same_statements(
     space: Space, make_database: Any, sent: list[Any]
 ) -> None:
     database_id = await make_database(NUMBER, PERSON, SERIAL, GROWING)

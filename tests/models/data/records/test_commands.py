@@ -42,7 +42,7 @@ async def count(space: Space) -> int:
         return int(await work.scalar(statement))
 
 
-async def test_what_is_created_is_what_is_read(space: Space, make_database: Any) -> None:
+async def test_a_created_record_is_read_as_created(space: Space, make_database: Any) -> None:
     database_id = await make_database(NUMBER, {"label": "Born", "kind": "created_at"})
     made = await create(space, database_id, title="A", data={"price": 1.5})
     async with space.database.transaction() as work:

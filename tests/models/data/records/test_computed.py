@@ -257,7 +257,7 @@ async def test_formulas_read_what_the_platform_writes(client: Client, space: Spa
     assert changed["computed"]["age"] > 0
 
 
-async def test_a_formula_that_fails_gives_null_and_refuses_nobody(
+async def test_a_formula_that_fails_gives_null_and_refuses_no_write(
     client: Client, lines: str
 ) -> None:
     await formula(client, lines, "Share", "1.0 / record.price")
@@ -340,7 +340,9 @@ async def test_a_new_and_a_changed_field_have_values_at_once(
     assert await computed(client, order) == {"total": 5, "text": 6}
 
 
-async def test_what_follows_from_itself_is_refused(client: Client, orders: str, lines: str) -> None:
+async def test_a_formula_that_depends_on_itself_is_refused(
+    client: Client, orders: str, lines: str
+) -> None:
     total = await rollup(client, orders, "Total", "sum", "price")
     await lookup(client, lines, "Totals", "order", "total")
     settings = {**total["settings"], "aggregate": "count", "targetFieldKey": "totals"}
@@ -364,7 +366,7 @@ async def close(space: Space, database_id: str) -> None:
         )
 
 
-async def test_what_is_computed_from_a_closed_database_is_not_shown(
+async def test_values_computed_from_a_closed_database_are_not_shown(
     client: Client, space: Space, orders: str, lines: str
 ) -> None:
     await rollup(client, orders, "Total", "sum", "price")
@@ -401,7 +403,7 @@ async def test_parallel_changes_below_one_record_are_all_counted(
     assert await computed(client, order) == {"total": 16}
 
 
-async def test_whoever_links_a_record_waits_for_its_writer(
+async def test_linking_a_record_waits_for_its_writer(
     client: Client, space: Space, orders: str, lines: str
 ) -> None:
     await rollup(client, orders, "Total", "sum", "price")

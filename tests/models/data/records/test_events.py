@@ -40,7 +40,7 @@ async def write(goods: Listening, count: int) -> None:
         await write_batch(work, goods.actor, goods.table, body)
 
 
-async def test_writers_ask_once_whether_anybody_listens(space: Space, sent: list[str]) -> None:
+async def test_writers_check_once_for_subscribers(space: Space, sent: list[str]) -> None:
     goods = await Listening.within(space.database, space.actor, keys=space.keys)
     other = await Listening.within(space.database, space.actor, keys=space.keys)
     await other.automation("record_created")
@@ -68,7 +68,7 @@ async def test_events_of_a_batch_are_written_together(space: Space) -> None:
     assert titles == [f"{n:03}" for n in range(2 * CHUNK + 1)]
 
 
-async def test_a_burst_outlives_whoever_began_it(space: Space) -> None:
+async def test_a_burst_outlives_its_first_writer(space: Space) -> None:
     goods = await Listening.within(space.database, space.actor, keys=space.keys)
     subscriber = await goods.automation("record_updated", debounceSeconds=3_600)
     one = await goods.create("A", price=0)

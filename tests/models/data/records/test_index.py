@@ -173,7 +173,7 @@ async def test_writers_keep_the_entries_of_what_they_write(things: Indexing) -> 
 
 
 @pytest.mark.usefixtures("small")
-async def test_what_nobody_names_but_every_write_changes_is_kept_too(things: Indexing) -> None:
+async def test_columns_that_every_write_changes_are_indexed_too(things: Indexing) -> None:
     ids = [await things.add(price=number) for number in range(3)]
     await things.index("changed")
     async with things.space.database.transaction() as work:
@@ -246,7 +246,7 @@ async def test_a_writer_that_began_before_the_index_had_a_name_is_waited_for(
 
 
 @pytest.mark.usefixtures("small")
-async def test_an_index_nobody_names_any_more_is_swept_by_the_next(things: Indexing) -> None:
+async def test_an_unused_index_is_swept_by_the_next(things: Indexing) -> None:
     for number in range(5):
         await things.add(price=number, due="2026-05-20")
     await things.index("price")

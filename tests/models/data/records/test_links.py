@@ -117,7 +117,7 @@ async def test_a_wrong_list_is_refused_at_its_path(
     assert reason in problem["message"]
 
 
-async def test_what_cannot_be_linked_does_not_tell_whether_it_exists(
+async def test_a_refused_link_does_not_reveal_whether_its_record_exists(
     client: Client, space: Space, foreign: Space, projects: str, tasks: str
 ) -> None:
     theirs = client.with_token(foreign.token)
@@ -203,7 +203,7 @@ async def restrict(space: Space, database_id: str, granted_to: Any = None) -> No
             )  # fmt: skip
 
 
-async def test_what_stands_in_a_closed_database_is_neither_shown_nor_changed(
+async def test_links_of_a_closed_database_are_neither_shown_nor_changed(
     client: Client, space: Space, projects: str, tasks: str
 ) -> None:
     project = await add(client, projects, "Secret")

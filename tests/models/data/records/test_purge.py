@@ -108,7 +108,7 @@ async def test_all_that_is_of_an_old_record_goes(
     assert await empty(space) == 0
 
 
-async def test_what_is_not_old_stays(client: Client, space: Space, projects: str) -> None:
+async def test_recent_rows_stay(client: Client, space: Space, projects: str) -> None:
     live, young, old = [await add(client, projects, name) for name in ("live", "young", "old")]
     archived = await add(client, projects, "archived")
     assert (await client.post(f"/v1/records/{archived}/archive", json={})).status_code == 200

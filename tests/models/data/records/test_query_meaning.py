@@ -568,7 +568,7 @@ async def test_search_reads_values_and_not_their_document(
 
 @relaxed
 @given(present=rows, text=st.text(alphabet="aAbBäÄ%_\\é🙂", min_size=1, max_size=3))
-async def test_search_finds_pieces_of_text_whatever_their_case(
+async def test_search_finds_pieces_of_text_in_any_case(
     database: Database, typed: tuple[Space, UUID], keys: Any, present: list[Row], text: str
 ) -> None:
     async with stored(database, typed, present) as work:

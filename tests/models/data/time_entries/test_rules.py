@@ -36,7 +36,7 @@ def test_pauses_move_the_end_of_a_countdown() -> None:
     assert (ended.elapsed(at(500)), ended.due_at) == (HOUR, None)
 
 
-def test_what_is_cut_off_takes_its_pauses_along() -> None:
+def test_pauses_outside_a_moved_entry_are_cut_off() -> None:
     times = Times(NOON, EntryMode.STOPWATCH).pause(at(10)).resume(at(20)).end(at(60))
     assert times.elapsed(at(60)) == 50 * MINUTE
     assert times.move(at(15), None).elapsed(at(60)) == 40 * MINUTE
@@ -67,11 +67,11 @@ def test_times_that_cannot_be_are_refused(times: Times) -> None:
     ("minutes", "step", "found"),
     [(7, 15, 0), (7.5, 15, 15), (22.4, 15, 15), (52, 15, 45), (0, 15, 0), (7, None, 7)],
 )
-def test_what_counts_is_rounded(minutes: float, step: int | None, found: int) -> None:
+def test_counted_time_is_rounded(minutes: float, step: int | None, found: int) -> None:
     assert rounded_time(minutes * MINUTE, step) == found * MINUTE
 
 
-def test_what_has_ended_stays_as_it_is() -> None:
+def test_an_ended_entry_stays_as_it_is() -> None:
     for status in (EntryStatus.COMPLETED, EntryStatus.DISCARDED):
         for action in (None, EntryAction.COMPLETE, EntryAction.DISCARD):
             assert next_status(status, action) is status

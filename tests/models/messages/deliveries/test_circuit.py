@@ -36,7 +36,7 @@ def test_it_opens_after_failures_in_a_row() -> None:
     assert opened.state(NOW + timedelta(seconds=FIRST_CIRCUIT_PAUSE)) is CircuitState.HALF_OPEN
 
 
-def test_what_was_under_way_when_it_opened_does_not_prolong_it() -> None:
+def test_an_attempt_begun_before_it_opened_does_not_prolong_it() -> None:
     opened = failed(MOST_FAILURES)
     later = after_failure(opened, NOW + timedelta(seconds=1), 0)
     assert (later.retry_at, later.failures) == (opened.retry_at, MOST_FAILURES + 1)

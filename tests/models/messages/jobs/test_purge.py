@@ -36,7 +36,7 @@ async def test_only_jobs_that_ended_long_ago_go(space: Space, foreign: Space) ->
     ("family", "purge"),
     [(Family.PROVIDER_CALL, purge_calls), (Family.DATA_SOURCE_PREVIEW, purge_previews)],
 )
-async def test_what_pages_show_of_outside_goes_after_an_hour(
+async def test_previews_of_outside_resources_are_purged_after_an_hour(
     space: Space, family: Family, purge: Any
 ) -> None:
     other, call = await old_job(space, 1), await old_job(space, 1)
@@ -47,7 +47,7 @@ async def test_what_pages_show_of_outside_goes_after_an_hour(
     assert await ids_of(space, job) == {other}
 
 
-async def test_what_a_job_left_behind_goes_with_it_a_piece_at_a_time(space: Space) -> None:
+async def test_the_rows_of_a_job_are_purged_with_it_in_batches(space: Space) -> None:
     await purged(space.database, purge_jobs, ago(30))
     job_id = await old_job(space, 31, "failed")
     async with space.database.transaction() as work:

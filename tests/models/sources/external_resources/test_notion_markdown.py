@@ -112,7 +112,7 @@ def test_properties_are_text(value: Any, text: str) -> None:
     assert notion_row({"Cell": value}) == {"Cell": text}
 
 
-def test_what_is_no_property_is_left_out() -> None:
+def test_a_line_without_a_property_is_left_out() -> None:
     assert notion_row({"a": {"type": "number", "number": None}, "b": 5, "c": {}}) == {}
     assert notion_row([]) == {}
     assert title_of({"properties": {"N": {"type": "title", "title": [span("x")]}}}) == "x"

@@ -70,7 +70,7 @@ def test_a_bound_is_filled_and_never_passed(at_once: int, held: int, waiting: in
     assert set(turns.moments) <= {NOW}
 
 
-def test_nobody_has_a_moment_in_a_pause() -> None:
+def test_no_call_has_a_time_in_a_pause() -> None:
     pace = Pace(per_second=5, paused_until=_at(60))
     assert not next_round(pace, NOW, held=0, waiting=3).moments
     assert stay(pace, NOW, held=0, before=2, waited=timedelta()) == timedelta(seconds=60.4)
@@ -78,7 +78,7 @@ def test_nobody_has_a_moment_in_a_pause() -> None:
     assert list(after.moments) == [_at(60)]
 
 
-def test_nobody_goes_through_a_paused_connection_and_looks_grow_rare() -> None:
+def test_no_call_uses_a_paused_connection_and_checks_grow_rare() -> None:
     paused = Pace(per_second=5, at_once=3, stopped=True)
     assert not next_round(paused, NOW, held=0, waiting=3).moments
     stays = [stay(paused, NOW, 0, 0, timedelta(seconds=waited)) for waited in (0, 60, 86_400)]
@@ -95,7 +95,7 @@ def test_a_release_goes_by_the_slower_of_its_rate_and_the_limit(
     assert slower(per_second, release_rate) == rate
 
 
-def test_who_waits_for_room_looks_after_itself_less_and_less_often() -> None:
+def test_a_call_that_waits_for_room_checks_less_and_less_often() -> None:
     full = Pace(at_once=1)
     stays = [stay(full, NOW, 1, 0, timedelta(seconds=waited)) for waited in (0, 60, 3_600)]
     assert stays == [SHORTEST_STAY, timedelta(minutes=1), LONGEST_STAY]

@@ -197,7 +197,7 @@ def test_a_time_is_meant_in_the_zone_behind_it(text: str, expected: str) -> None
         "May 2026",
     ],
 )
-def test_what_is_no_moment_is_lost(text: str) -> None:
+def test_an_invalid_time_is_lost(text: str) -> None:
     assert converted(text, K.DATETIME) is LOST
     assert converted(text, K.TEXT) == text
 

@@ -115,7 +115,7 @@ def test_a_column_says_yes_or_no_with_both_words_of_one_pair(
     assert proposed(cells)[1] == [kind]
 
 
-def test_what_is_declared_stays_so() -> None:
+def test_declared_conventions_stay() -> None:
     cells = (["21/11/2026", "03/04/2026"], ["2842,61", "7"], ["Y", "N"], ["Nov 3, 2026"] * 2)
     declared = Declared("ymd", ".", (frozenset(), frozenset()))
     proposal, kinds = proposed(*cells, declared=declared)
@@ -145,7 +145,7 @@ def test_a_mapped_column_decides_in_spite_of_other_cells() -> None:
     assert (proposal.conventions.yes, proposal.conventions.no) == ({"y"}, {"n"})
 
 
-def test_what_nothing_decides_is_read_as_it_was_last() -> None:
+def test_undecided_conventions_are_those_of_the_last_read() -> None:
     before = Conventions("dmy", ",", frozenset({"y"}), frozenset({"n"}))
     proposal, kinds = proposed(["01/02/2026"], ["1.234"], before=before)
     assert (proposal.conventions, kinds) == (before, [K.DATE, K.NUMBER])

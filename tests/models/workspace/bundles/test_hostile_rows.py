@@ -109,9 +109,7 @@ def _whole(changed: str, **values: Any) -> dict[str, bytes]:
         ("data_source", {"config": {"url": "file:///etc/passwd"}}),
     ],
 )
-async def test_a_part_that_nobody_could_have_made_blocks(
-    kind: str, values: dict[str, Any], space: Space
-) -> None:
+async def test_an_impossible_part_blocks(kind: str, values: dict[str, Any], space: Space) -> None:
     errors = await _errors(_whole(kind, **values), space)
     assert errors
     assert all(message.startswith(f"{kind}: ") for _, message in errors), errors

@@ -133,7 +133,7 @@ def _renamed(path: str, ids: dict[str, str]) -> str:
 
 
 @pytest.mark.long
-async def test_what_hangs_on_what_is_missing_is_left_out(
+async def test_rows_that_depend_on_missing_rows_are_left_out(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
     await furnish(space, client)
@@ -173,9 +173,7 @@ async def _imported_without(file: str, space: Space, source: Space, settings: Se
     return findings
 
 
-async def test_nobody_enters_a_workspace_by_a_bundle(
-    space: Space, foreign: Space, settings: Settings
-) -> None:
+async def test_a_bundle_adds_no_members(space: Space, foreign: Space, settings: Settings) -> None:
     store = ObjectStore(settings.object_store)
     findings, _ = await _imported(foreign, store, await exported(space, store))
     assert ("unknown_person", "member: no member has that address.") in findings.warnings

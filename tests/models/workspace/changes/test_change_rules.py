@@ -102,7 +102,7 @@ def test_an_input_is_an_object_and_no_reference() -> None:
     assert set(problem_of(leads(), whole)) >= {"operations.1.input.ref"}
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_each_error_is_named_by_its_path() -> None:
     assert problem_of(leads(colour="red")) == ["operations.0.input.colour"]
     assert problem_of({"kind": "delete_record", "input": {}}) == ["operations.0.input.recordId"]
     with pytest.raises(ValueError, match="kind"):
@@ -127,7 +127,7 @@ SKIPPED = Outcome(ResultStatus.SKIPPED, needs_approval=True)
         (Stake.ALWAYS_ASK, Approval(every=True, indexes={1}), False),
     ],
 )
-def test_who_approves_what(stake: Stake, approval: Approval, applied: bool) -> None:
+def test_the_approvers_of_each_operation(stake: Stake, approval: Approval, applied: bool) -> None:
     waiting = waits_for(0, (), [PENDING], stake, approval)
     assert (waiting is None) is applied
     assert waiting is None or waiting == SKIPPED
@@ -159,7 +159,7 @@ def test_nothing_is_built_on_what_is_not_there(
         ([FAILED, SKIPPED], ChangeStatus.AWAITING_APPROVAL),
     ],
 )
-def test_how_a_change_set_ends(outcomes: list[Outcome], end: ChangeStatus) -> None:
+def test_the_status_of_an_ended_change_set(outcomes: list[Outcome], end: ChangeStatus) -> None:
     assert end_of(outcomes) is end
 
 
@@ -188,7 +188,7 @@ _TOKEN = "the token"
         ({"headers": {"Cookie": None, "X-Other": _TOKEN}}, None),
     ],
 )
-def test_where_credentials_stand(config: JsonObject, place: Place | None) -> None:
+def test_credentials_are_found_in_each_place(config: JsonObject, place: Place | None) -> None:
     given: JsonObject = {"graph": {"nodes": [{"kind": "http_request", "config": config}]}}
     at = ("graph", "nodes", 0, "config")
     found = operation_credentials(OperationKind.CREATE_AUTOMATION, given)

@@ -14,7 +14,9 @@ from tests.support.spaces import Space
 PAGE = Operation.model_validate({"kind": "create_item", "input": {"kind": "page", "title": "Page"}})
 
 
-async def test_what_was_never_applied_expires_and_is_removed_later(space: Space) -> None:
+async def test_a_change_set_that_was_never_applied_expires_and_is_removed_later(
+    space: Space,
+) -> None:
     old, young = new_id(), new_id()
     async with space.database.transaction() as work:
         for one in (old, young):

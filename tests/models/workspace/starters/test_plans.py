@@ -48,7 +48,7 @@ def depth(made: StarterPlan) -> int:
         {"nodes": [{"type": "form", "label": "Into no database"}]},
     ],
 )
-def test_what_plans_nothing_is_refused(nothing: Any) -> None:
+def test_an_empty_plan_is_refused(nothing: Any) -> None:
     with pytest.raises(ValidationError, match="plan is empty"):
         normalized(nothing)
 
@@ -86,7 +86,7 @@ def test_labels_are_plain_words(written: str, shown: str) -> None:
     assert plan(database(written)).nodes[0].label == shown
 
 
-def test_what_is_unknown_becomes_what_is_known() -> None:
+def test_unknown_kinds_become_known_ones() -> None:
     fields = [
         {"key": "name", "label": "Company", "kind": "text"},
         {"label": "Shape", "kind": "hologram"},

@@ -557,7 +557,7 @@ def test_a_field_that_no_record_has_is_an_issue_that_lists_those_there_are(
         ("expression", "trigger.record.data.prise", {"kind": "manual"}),
     ],
 )
-def test_what_is_not_certain_of_a_field_is_no_issue(
+def test_an_uncertain_fact_about_a_field_is_no_issue(
     type_: str, value: str, trigger: dict[str, Any]
 ) -> None:
     assert issues([reading(type_, value)], trigger=trigger) == []

@@ -56,7 +56,7 @@ def test_equal_versions_do_not_differ(graph: Json, trigger: Json) -> None:
 
 
 @given(_GRAPHS, _GRAPHS, _TRIGGERS, _TRIGGERS)
-def test_whatever_is_added_one_way_is_removed_the_other(
+def test_an_addition_is_a_removal_in_the_other_direction(
     before: Json, after: Json, old: Json, new: Json
 ) -> None:
     there = difference(before, after, old, new)

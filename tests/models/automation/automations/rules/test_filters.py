@@ -127,7 +127,7 @@ def _nested(depth: int) -> Any:
         {"and": [{}] * 300},
     ],
 )
-def test_what_is_no_filter_is_refused(tree: Any) -> None:
+def test_an_invalid_filter_is_refused(tree: Any) -> None:
     assert list(filter_problems(tree))
     with pytest.raises(BindingError):
         matches(tree, DATA, NOW)

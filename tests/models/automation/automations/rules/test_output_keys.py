@@ -63,7 +63,7 @@ def test_a_key_that_cannot_be_is_told_with_those_that_are(reads: Any) -> None:
         {"type": "expression", "value": "nodes[trigger.which].by"},
     ],
 )
-def test_what_may_be_there_or_is_asked_for_is_not_told(reads: Any) -> None:
+def test_a_possible_or_tested_key_is_no_issue(reads: Any) -> None:
     assert told(APPROVAL, reads=reads) == []
 
 

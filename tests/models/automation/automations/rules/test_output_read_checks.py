@@ -89,5 +89,5 @@ def test_the_body_of_an_inner_loop_sees_the_outer_one() -> None:
     assert issues(nodes, ways) == [("d", hidden)]
 
 
-def test_an_item_can_come_from_whoever_runs_from_the_node() -> None:
+def test_an_item_can_come_from_a_run_from_the_node() -> None:
     assert issues([reading("a", bind("item", "name"), bind("expression", "index + 1"))]) == []

@@ -174,7 +174,7 @@ def test_a_loop_costs_what_its_body_costs(
     assert (costs["one"], costs["two"]) == (one, two)
 
 
-def test_which_scopes_a_node_sees() -> None:
+def test_a_node_sees_its_scopes() -> None:
     assert own_scopes("one:3/two:0") == ["one:3/two:0", "one:3", ""]
     assert own_scopes("") == [""]
     assert earlier_scopes("one:3/two:2", {"two"}) == ["one:3/two:1"]

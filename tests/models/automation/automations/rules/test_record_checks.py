@@ -244,7 +244,7 @@ JSON = st.recursive(
         JSON | st.dictionaries(KEY, JSON),
     ),
 )
-def test_whatever_the_shape_of_a_config_it_is_judged(kind: NodeKind, value: dict[str, Any]) -> None:
+def test_a_config_of_any_shape_is_judged(kind: NodeKind, value: dict[str, Any]) -> None:
     for path, message in problems(kind, NEEDED, **value).items():
         assert path
         assert message

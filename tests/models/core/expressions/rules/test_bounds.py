@@ -33,12 +33,12 @@ SMALL = {"trigger": {"n": 5, "text": "Some text.", "record": RECORD}}
         "trigger.?missing.orValue('x')",
     ],
 )
-def test_what_people_write_is_small(text: str) -> None:
+def test_usual_expressions_are_small(text: str) -> None:
     assert Program(ENVIRONMENT, text).is_small(SMALL)
 
 
 @pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
-def test_what_grows_with_every_call_is_not_small(text: str) -> None:
+def test_an_expression_that_grows_with_every_call_is_not_small(text: str) -> None:
     assert not Program(ENVIRONMENT, text).is_small({})
 
 
@@ -66,7 +66,7 @@ def test_long_texts_count_by_their_characters() -> None:
 
 
 @pytest.mark.parametrize("text", ["'%s'.format([trigger])", "trigger.matches(trigger)"])
-def test_what_has_no_known_bound_is_not_small(text: str) -> None:
+def test_an_expression_without_a_known_bound_is_not_small(text: str) -> None:
     assert not Program(ENVIRONMENT, text).is_small({"trigger": "a"})
 
 
@@ -118,7 +118,7 @@ TEXTS = st.one_of(_lists(3), _words(3), st.builds("{{'k': {0}}}".format, _lists(
     nodes=st.sampled_from([["ab"], ["ab"] * 20, ["ab"] * 400, [["ab"] * 20] * 20]),
     words=st.sampled_from(["a" * 3, "a" * 1_000, "a" * 50_000]),
 )
-def test_what_is_small_is_evaluated_soon(text: str, nodes: Any, words: str) -> None:
+def test_a_small_expression_is_evaluated_soon(text: str, nodes: Any, words: str) -> None:
     dynamic = environment(dict.fromkeys(("trigger", "nodes", "x", "y"), Type.ANY))
     data = {"trigger": {"text": words}, "nodes": nodes, "x": "a", "y": ["a"]}
     try:

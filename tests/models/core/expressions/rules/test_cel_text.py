@@ -49,7 +49,7 @@ def test_whole_numbers_become_doubles(text: str, written: str) -> None:
         ("data.trigger.id == 'trigger.id'", set()),
     ],
 )
-def test_what_is_read_of_a_variable(text: str, read: set[tuple[str, ...]]) -> None:
+def test_the_paths_read_of_a_variable(text: str, read: set[tuple[str, ...]]) -> None:
     assert paths(text, "trigger") == read
     keys = None if () in read else {path[0] for path in read}
     assert selections(text, "trigger") == keys

@@ -69,7 +69,7 @@ def test_a_path_through_a_text_is_an_error_as_elsewhere() -> None:
         evaluate("coalesce(trigger.text.length, 1)")
 
 
-def test_what_a_call_reads_and_decides_is_known() -> None:
+def test_the_paths_and_type_of_a_call_are_known() -> None:
     expression = compile_expression("coalesce(nodes.a.x, nodes['b'].y, true)")
     assert expression.reads("nodes") == frozenset({"a", "b"})
     assert expression.decides

@@ -52,13 +52,13 @@ def test_numbers_are_computed_as_decimals(text: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["1.0 / 0.0", "0.0 / 0.0", "-1.0 / 0.0", "1e308 * 10.0"])
-def test_what_is_no_number_is_an_error(text: str) -> None:
+def test_an_invalid_number_is_an_error(text: str) -> None:
     with pytest.raises(ExpressionError, match="not a valid JSON number"):
         evaluate(text)
 
 
 @pytest.mark.parametrize("text", ["trigger.tenth + 1", "trigger.none * 2.0", "trigger.name - 1.0"])
-def test_what_does_not_mix_still_does_not(text: str) -> None:
+def test_types_that_do_not_mix_still_do_not(text: str) -> None:
     with pytest.raises(ExpressionError, match=r"No matching overloads found : _.*_\("):
         evaluate(text)
 

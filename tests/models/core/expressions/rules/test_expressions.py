@@ -112,7 +112,7 @@ def test_a_failed_evaluation_is_an_expression_error(text: str, reason: str) -> N
         evaluate(text)
 
 
-def test_what_cel_cannot_read_is_converted_first() -> None:
+def test_values_that_cel_cannot_read_are_converted_first() -> None:
     some_id = uuid.UUID(int=7)
     read = evaluate(
         "[trigger.at, trigger.cost, trigger.id, trigger.pair, trigger.wait, trigger.big > 1.0]",
@@ -219,7 +219,7 @@ def test_a_missing_key_is_told_with_the_keys_there_are() -> None:
         assert "secret" not in refusal.value.message
 
 
-def test_what_is_told_of_missing_keys_is_bounded() -> None:
+def test_the_message_about_missing_keys_is_bounded() -> None:
     many = {f"{'k' * 200}{at}": at for at in range(5_000)}
     with pytest.raises(ExpressionError) as refusal:
         compile_expression("trigger.a == trigger.b && trigger.c == 1").evaluate({"trigger": many})

@@ -19,7 +19,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
-def test_what_grows_without_end_fails_by_its_limit_and_takes_nothing_here(text: str) -> None:
+def test_an_endlessly_growing_expression_fails_by_its_limit_outside_this_process(text: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF)
     with pytest.raises(ExpressionLimitError):
         compile_expression(text).evaluate({})
@@ -37,14 +37,14 @@ def test_what_grows_without_end_fails_by_its_limit_and_takes_nothing_here(text: 
     ],
     ids=["repeated", "types", "deep"],
 )
-def test_what_takes_long_to_compile_is_refused_at_once(text: str) -> None:
+def test_an_expression_that_takes_long_to_compile_is_refused_at_once(text: str) -> None:
     began = time.thread_time()
     with pytest.raises(ExpressionError):
         compile_expression(text)
     assert time.thread_time() - began < 0.5
 
 
-def test_what_is_not_small_has_the_same_result() -> None:
+def test_a_large_expression_has_the_same_result() -> None:
     numbers = list(range(800))
     evaluated = compile_expression("trigger.map(x, {'n': x, 'at': timestamp(x)})").evaluate(
         {"trigger": numbers}

@@ -50,6 +50,6 @@ def test_a_field_without_a_value_reads_as_null(text: str, value: object) -> None
     "text",
     ["trigger.record.price > 1", "trigger.body.data.price", "trigger.record.data.price + 1"],
 )
-def test_what_no_record_has_stays_an_error(text: str) -> None:
+def test_a_key_that_no_record_has_stays_an_error(text: str) -> None:
     with pytest.raises(ExpressionError):
         evaluate(text)

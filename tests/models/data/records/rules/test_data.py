@@ -122,7 +122,7 @@ def test_records_written_together_share_new_options() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "  ", "x" * 101, "a\x00", 5, None, {"a": 1}])
-def test_what_is_no_name_is_left_for_the_check_to_refuse(value: Any) -> None:
+def test_an_invalid_name_is_left_for_the_check_to_refuse(value: Any) -> None:
     growth = grow({"tags": [value]})
     assert growth.rows == [{"tags": [value]}]
     assert not growth.keys

@@ -123,7 +123,7 @@ def test_every_operator_refuses_an_operand_of_another_type() -> None:
         ({"field": "date", "op": "eq", "value": "2026-05-20", "timezone": 1}, "filter.timezone"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_path(raw: Any, path: str) -> None:
+def test_each_error_is_named_by_its_path(raw: Any, path: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         read(raw)
     assert [detail.path for detail in refusal.value.details] == [path]

@@ -92,7 +92,7 @@ def test_a_relation_to_one_record_takes_its_id() -> None:
         ]
 
 
-def test_what_is_no_relation_says_where_it_belongs() -> None:
+def test_a_value_of_another_kind_than_a_relation_names_its_place() -> None:
     messages = [one.message for one in read_relations(FIELDS, {"amount": [], "Company": []})[1]]
     assert messages[0] == "is a number field: set it as data.amount"
     assert messages[1].endswith("; known: company, people")

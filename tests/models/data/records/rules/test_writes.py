@@ -56,7 +56,7 @@ def test_a_stored_record_has_the_columns_of_its_table() -> None:
     [({}, ()), ({"a": 1.0, "b": [1], "title": "A"}, ()), ({}, ("c",)), ({"b": [1.0]}, ("d",))],
     ids=range(4),
 )
-def test_what_is_so_already_is_no_change(values: Any, cleared: Any) -> None:
+def test_equal_values_are_no_change(values: Any, cleared: Any) -> None:
     before = stored()
     planned = change(before, values, *cleared, archived=False)
     assert (planned.after, planned.kind, planned.history) == (before, None, None)
