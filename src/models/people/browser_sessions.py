@@ -38,6 +38,8 @@ IDLE = timedelta(hours=24)
 USE_WRITTEN_EVERY = timedelta(minutes=1)
 """The least time between two writes of a session's last use."""
 LINK_LIFETIME = timedelta(minutes=30)
+MOST_LINKS = 5
+"""The unused links of one person: a new one beyond them ends the oldest."""
 
 _TOKEN_BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -168,8 +170,13 @@ async def mark_sessions_used(work: UnitOfWork, moments: Mapping[bytes, datetime]
 
 
 async def make_sign_in_link(work: UnitOfWork, user_id: Id) -> str:
-    """The token of a link that signs a person in; the ones that were made before are void."""
-    await work.execute(delete(sign_in_link).where(sign_in_link.c.user_id == user_id))
+    """The token of another link that signs a person in; links beyond `MOST_LINKS` end."""
+    # Two links that are made at once are counted one after the other.
+    await work.execute(select(USER.id).where(USER.id == user_id).with_for_update(key_share=True))
+    own = sign_in_link.c.user_id == user_id
+    newest = select(sign_in_link.c.digest).where(own).order_by(sign_in_link.c.expires_at.desc())
+    kept = newest.limit(MOST_LINKS - 1)
+    await work.execute(delete(sign_in_link).where(own, sign_in_link.c.digest.not_in(kept)))
     token = new_token()
     await work.execute(
         insert(sign_in_link).values(

@@ -86,7 +86,9 @@ async def test_a_person_signs_in_and_is_led_on(
     url = provider.consent(await asked(person, "/runs/1"))
     assert await back(person, url, 303) == "/runs/1"
     assert person.cookie is not None
-    assert "No workspace yet" in (await person.get("/")).text
+    start = (await person.get("/")).text
+    assert "Create a workspace" in start
+    assert "invite you at <b>ann@example.test</b>" in start
     async with database.reading() as work:
         known = app_user.c.issuer == provider.issuer, app_user.c.subject == "ann"
         (row,) = await work.rows(select(app_user.c.email, app_user.c.name).where(*known))

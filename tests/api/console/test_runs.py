@@ -271,7 +271,7 @@ async def test_roles_are_read_with_each_request(client: Client, app: FastAPI, sp
         assert (await member.post(action(made, run, "cancel"), data=token)).status_code == 404
         assert (await member.get(f"/workspaces/{space.id}")).status_code == 404
         answer = await member.get("/")
-        assert "No workspace yet" in answer.text
+        assert "Create a workspace" in answer.text
 
 
 async def test_a_guest_sees_what_is_theirs(client: Client, app: FastAPI, space: Space) -> None:

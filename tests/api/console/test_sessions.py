@@ -1,5 +1,6 @@
 """Sessions of a browser: how they begin and end, and what an attacker gets out of them."""
 
+import asyncio
 import base64
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -13,15 +14,26 @@ from models.people.browser_sessions import (
     IDLE,
     LIFETIME,
     LINK_LIFETIME,
+    MOST_LINKS,
     browser_session,
     new_token,
     purge_sessions,
     sign_in_link,
 )
 from runtime.crypto import fingerprint
+from runtime.database import Database
 from tests.support.client import Client
-from tests.support.spaces import Space
-from tests.support.visitor import COOKIE, HTML, Visitor, link_for, signed_in, unknown_link
+from tests.support.spaces import Space, add_person
+from tests.support.visitor import (
+    COOKIE,
+    HTML,
+    Visitor,
+    form_key,
+    form_token,
+    link_for,
+    signed_in,
+    unknown_link,
+)
 
 
 async def sessions_of(space: Space) -> int:
@@ -80,11 +92,30 @@ async def test_a_link_that_was_never_made_signs_nobody_in(nobody: Visitor, word:
     assert nobody.cookie is None
 
 
-async def test_an_old_link_and_one_that_was_replaced_are_void(
-    nobody: Visitor, space: Space
+async def test_links_of_one_person_work_beside_each_other(
+    app: FastAPI, nobody: Visitor, space: Space, foreign: Space
 ) -> None:
-    replaced, link = await link_for(space), await link_for(space)
-    assert (await nobody.post(replaced)).status_code == 401
+    """Printing a link ends no other, up to a bound; then the oldest ends, and nobody else's."""
+    theirs = await link_for(foreign)
+    links = [await link_for(space) for _ in range(MOST_LINKS + 1)]
+    assert (await nobody.post(links[0])).status_code == 401
+    for link in (*links[1:], theirs):
+        async with Visitor(app) as visitor:
+            assert (await visitor.post(link)).status_code == 303
+            assert (await nobody.post(link)).status_code == 401, "it works once"
+
+
+async def test_links_made_at_once_stay_within_the_bound(space: Space) -> None:
+    links = await asyncio.gather(*(link_for(space) for _ in range(2 * MOST_LINKS)))
+    assert len(set(links)) == 2 * MOST_LINKS
+    async with space.database.reading() as work:
+        own = sign_in_link.c.user_id == space.user_id
+        left = list(await work.rows(select(sign_in_link.c.digest).where(own)))
+    assert len(left) == MOST_LINKS
+
+
+async def test_an_old_link_is_void(nobody: Visitor, space: Space) -> None:
+    link = await link_for(space)
     async with space.database.transaction() as work:
         earlier = sign_in_link.c.expires_at - LINK_LIFETIME
         await work.execute(update(sign_in_link).values(expires_at=earlier))
@@ -333,3 +364,33 @@ async def test_an_address_that_is_no_page_is_told_of_on_a_page(
     assert operation.headers["content-type"] == "application/json"
     plain = await owner.get("/nowhere", headers={"Accept": "application/json"})
     assert (plain.status_code, plain.headers["content-type"]) == (401, "application/json")
+
+
+async def test_a_person_without_a_workspace_creates_one(
+    app: FastAPI, database: Database, space: Space
+) -> None:
+    async with database.transaction() as work:
+        user_id = await add_person(work, "bo@example.com")
+    async with await signed_in(app, space, user_id) as person:
+        page = await person.get("/")
+        assert 'action="/workspaces"' in page.text
+        assert "invite you at <b>bo@example.com</b>" in page.text
+        assert "curl" not in page.text.lower()
+        fields = {"csrfToken": form_token(page), "idempotencyKey": form_key(page)}
+        for name in ("", "x" * 300):
+            refused = await person.post("/workspaces", data={**fields, "name": name})
+            assert refused.status_code == 400
+            assert 'aria-invalid="true"' in refused.text
+        made = [
+            await person.post("/workspaces", data={**fields, "name": "Bo & Co <b>"})
+            for _ in range(2)
+        ]
+        homes = {answer.headers["location"] for answer in made}
+        assert ({answer.status_code for answer in made}, len(homes)) == ({303}, 1)
+        (home,) = homes
+        assert "Bo &amp; Co &lt;b&gt;" in (await person.get(home)).text
+        assert (await person.get("/")).headers["location"] == home
+        forged = await person.post("/workspaces", data={"name": "Forged"})
+        assert forged.status_code == 403
+    async with Visitor(app) as nobody:
+        assert (await nobody.post("/workspaces", data={"name": "Mine"})).status_code in {303, 403}
