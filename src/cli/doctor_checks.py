@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+import psutil
 
 from runtime.configuration.settings import Settings
 
@@ -199,7 +202,7 @@ async def check_workers(settings: Settings) -> Finding:
     """Look whether each build with work has workers: processes that poll, and are alive.
 
     Temporal counts a process for minutes after its death; its row in the database says when it was
-    there last.
+    there last, and for some seconds nobody can tell by it. Whoever may be dead is looked at again.
     """
     from temporalio.service import RPCError
 
@@ -208,6 +211,11 @@ async def check_workers(settings: Settings) -> Finding:
 
     subject = "Workers"
     processes = await _processes(settings)
+    if processes and any(may_be_dead(one) for one in processes):
+        earlier = processes
+        await asyncio.sleep(_SECOND_LOOK_SECONDS)
+        processes = await _processes(settings)
+        processes = None if processes is None else still_alive(earlier, processes)
     if processes is None:
         return Finding(subject, "not available", "fix the database and its schema first")
     alive = {_identity(one) for one in processes if one.alive}
@@ -244,6 +252,34 @@ def judged_workers(processes: "Sequence[WorkerBody]", rows: "Sequence[BuildOverv
     if absences:
         return warning(subject, fact, "check why the worker stopped (shown for one hour)")
     return Finding(subject, fact)
+
+
+_SECOND_LOOK_SECONDS = 6.0
+"""After this time a worker that is alive has said so once more."""
+
+
+def may_be_dead(process: "WorkerBody") -> bool:
+    """True for a process that counts as alive, but missed a beat or is not on this machine now.
+
+    The number of a process alone proves nothing: in a container it is another one.
+    """
+    from models.workspace.system import BEAT_SECONDS
+    from runtime.clock import utc_now
+
+    missed = utc_now() - process.seen_at > timedelta(seconds=BEAT_SECONDS + 1)
+    gone = process.host == socket.gethostname() and not psutil.pid_exists(process.pid)
+    return process.alive and (missed or gone)
+
+
+def still_alive(
+    earlier: "Sequence[WorkerBody]", later: "Sequence[WorkerBody]"
+) -> "Sequence[WorkerBody]":
+    """The processes as they are now; whoever might be dead and said nothing since, is."""
+    suspects = {one.id: one.seen_at for one in earlier if may_be_dead(one)}
+    return [
+        one.model_copy(update={"alive": one.alive and suspects.get(one.id) != one.seen_at})
+        for one in later
+    ]
 
 
 async def _processes(settings: Settings) -> "Sequence[WorkerBody] | None":

@@ -1,5 +1,6 @@
 """`workspace doctor`: each check sees what it is about, and says how to mend it."""
 
+import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from cli.doctor_checks import (
     check_mail,
     check_secret_key,
     judged_workers,
+    may_be_dead,
+    still_alive,
 )
 from models.core.secret_keys import register_keys
 from models.workspace.system import WorkerBody
@@ -37,6 +40,7 @@ from tests.support.postgres import migrated_database
 
 OLD, NEW = (f"{name} secret key that is long enough" for name in ("one", "two"))
 GIB = 1024**3
+HOST = socket.gethostname()
 
 
 def settings_with(settings: Settings, **changes: Any) -> Settings:
@@ -199,6 +203,43 @@ def test_a_dead_worker_is_none(
 ) -> None:
     found = judged_workers(processes, [row])
     assert (found.status, words in found.fact) == (status, True), found
+
+
+def beaten(pid: int, host: str, seconds: float) -> WorkerBody:
+    seen = utc_now() - timedelta(seconds=seconds)
+    return WorkerBody(
+        id=uuid4(), host=host, pid=pid, queues=[*Queue], alive=seconds < 20, started_at=seen,
+        seen_at=seen,
+    )  # fmt: skip
+
+
+DEAD_PID = 2**22 + 1
+"""Greater than any process has on Linux."""
+
+
+@pytest.mark.parametrize(
+    ("pid", "host", "seconds", "suspected"),
+    [
+        (os.getpid(), HOST, 1, False),
+        (DEAD_PID, HOST, 1, True),
+        (DEAD_PID, "another-host", 1, False),
+        (os.getpid(), HOST, 9, True),
+        (DEAD_PID, "another-host", 9, True),
+        (DEAD_PID, HOST, 60, False),
+    ],
+)
+def test_a_worker_that_just_died_is_not_alive(
+    pid: int, host: str, seconds: float, suspected: bool
+) -> None:
+    """Its row still says so for some seconds; it counts again once it has said something."""
+    earlier = beaten(pid, host, seconds)
+    assert may_be_dead(earlier) is suspected
+    silent = still_alive([earlier], [earlier])
+    assert [one.alive for one in silent] == [seconds < 20 and not suspected]
+    later = earlier.model_copy(update={"seen_at": utc_now(), "alive": True})
+    assert [one.alive for one in still_alive([earlier], [later])] == [True]
+    found = judged_workers(silent, [build()])
+    assert found.status is Status.FAILURE
 
 
 async def test_a_poller_that_is_not_alive_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
