@@ -117,6 +117,8 @@ class Outcomes:
 
     ended: int
     succeeded: int
+    since: datetime
+    """The time at which the first of them was accepted."""
 
     @property
     def percent(self) -> int:
@@ -153,7 +155,7 @@ async def recent_outcomes(
         func.unnest(literal(list(automation_ids), ARRAY(Uuid))).label("automation_id")
     ).subquery("wanted")
     newest = (
-        select(_run.status, _run.source)
+        select(_run.status, _run.source, _run.created_at)
         .where(_run.workspace_id == actor.workspace_id, _run.automation_id == ids.c.automation_id)
         .order_by(_run.created_at.desc(), _run.id.desc())
         .limit(_LOOKED_AT)
@@ -161,18 +163,20 @@ async def recent_outcomes(
         .subquery("newest")
     )
     endings = (
-        select(newest.c.status)
+        select(newest.c.status, newest.c.created_at)
         .where(newest.c.status.in_(ENDED_RUN), newest.c.source != RunSource.TEST)
         .limit(most)
         .lateral("ended")
     )
     succeeded = func.count().filter(endings.c.status == RunStatus.SUCCEEDED)
+    since = func.min(endings.c.created_at).label("since")
+    counts = func.count().label("ended"), succeeded.label("succeeded"), since
     rows = await work.rows(
-        select(ids.c.automation_id, func.count().label("ended"), succeeded.label("succeeded"))
+        select(ids.c.automation_id, *counts)
         .select_from(ids.join(endings, true()))
         .group_by(ids.c.automation_id)
     )
-    return {row.automation_id: Outcomes(row.ended, row.succeeded) for row in rows}
+    return {row.automation_id: Outcomes(row.ended, row.succeeded, row.since) for row in rows}
 
 
 MOST_LOOKED_AT = 10_000
