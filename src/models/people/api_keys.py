@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     ScalarSelect,
+    Select,
     Text,
     UniqueConstraint,
     and_,
@@ -199,9 +200,14 @@ async def page_of_keys(
         or_(columns.expires_at.is_(None), columns.expires_at > work.now),
     )
     wanted = true() if live is None else works if live else not_(works)
-    own = select(*_SHOWN).where(columns.workspace_id == actor.workspace_id, wanted)
+    own = keys_of(actor.workspace_id).where(wanted)
     shown = await page.descending(work, own, columns.created_at, columns.id, of=ApiKey)
     return Page([ApiKeyBody.model_validate(row) for row in shown.items], shown.cursor)
+
+
+def keys_of(workspace_id: Id) -> Select[Any]:
+    """Every key of a workspace without its secret, also those that no longer work."""
+    return select(*_SHOWN).where(api_key.c.workspace_id == workspace_id)
 
 
 async def key_names(work: UnitOfWork, actor: Actor, key_ids: Collection[Id]) -> Mapping[Id, str]:

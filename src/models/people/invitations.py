@@ -125,7 +125,7 @@ visible = WorkspaceOf(invitation.c.id)
 
 async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) -> InvitationList:
     """The invitations to the workspace, newest first, without their tokens."""
-    statement = select(invitation).where(invitation.c.workspace_id == actor.workspace_id)
+    statement = invitations_of(actor.workspace_id)
     shown = await page.descending(
         work, statement, invitation.c.created_at, invitation.c.id, of=Invitation
     )
@@ -133,6 +133,11 @@ async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) ->
         invitations=[InvitationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,
     )
+
+
+def invitations_of(workspace_id: Id) -> Select[Any]:
+    """Every invitation to a workspace, also closed ones."""
+    return select(invitation).where(invitation.c.workspace_id == workspace_id)
 
 
 def open_invitation(keys: KeyRing, token: str, now: datetime) -> Select[Any]:

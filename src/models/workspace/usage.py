@@ -1,11 +1,21 @@
 """The holdings and activity of a workspace, as its plan is talked about."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Select, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    ForeignKeyConstraint,
+    Index,
+    Select,
+    exists,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field, SQLModel
 
@@ -17,6 +27,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id, Moment, Shape
 from models.data.records.queries import number_of_records
 from models.messages.webhook_endpoints.queries import deliveries_since, endpoints_of
+from models.people.api_keys import keys_of
+from models.people.invitations import invitations_of
 from models.people.members import members_of
 from models.people.request_logs import calls_since
 from models.people.workspaces import Plan, every_workspace, plan_of
@@ -118,6 +130,34 @@ async def get_usage(work: UnitOfWork, actor: Actor) -> Usage:
 
 async def _count(work: UnitOfWork, rows: Select[Any]) -> int:
     return int(await work.scalar(select(func.count()).select_from(rows.subquery())))
+
+
+class FirstStep(StrEnum):
+    """What a new workspace is set up by, in this order."""
+
+    TABLE = "table"
+    AUTOMATION = "automation"
+    RUN = "run"
+    INVITATION = "invitation"
+    API_KEY = "api_key"
+
+
+async def steps_done(work: UnitOfWork, workspace_id: Id) -> Collection[FirstStep]:
+    """The first steps that were taken in a workspace, by anybody."""
+    items = live_items(workspace_id, ITEM.id)
+    others = members_of(workspace_id).offset(1)
+    ever = datetime.min.replace(tzinfo=UTC)
+    done: Mapping[FirstStep, ColumnElement[bool]] = {
+        FirstStep.TABLE: exists(items.where(ITEM.kind == ItemKind.DATABASE)),
+        FirstStep.AUTOMATION: exists(items.where(ITEM.kind == ItemKind.AUTOMATION)),
+        FirstStep.RUN: exists(runs_since(workspace_id, ever)),
+        FirstStep.INVITATION: or_(exists(others), exists(invitations_of(workspace_id))),
+        FirstStep.API_KEY: exists(keys_of(workspace_id)),
+    }
+    columns = [condition.label(step.value) for step, condition in done.items()]
+    row = await work.first(select(*columns))
+    assert row is not None, "a select without a table has one row"
+    return [step for step in done if getattr(row, step.value)]
 
 
 SETTLED_AFTER = timedelta(minutes=10)

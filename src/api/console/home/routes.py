@@ -1,22 +1,23 @@
-"""The first page of a workspace: what waits for the reader, what failed, runs, comes next."""
+"""The first page of a workspace: what needs attention, what failed, runs and comes next."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from starlette.responses import Response
 
 from api.console.charts import Chart, chart_of
 from api.console.forms import paged
-from api.console.rendering import page
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.runs.listing import Filters, Listing, Row, listing
-from api.console.shell import shell_of
+from api.console.runs.listing import Filters, Listing, listing
+from api.console.shell import home_of, shell_of
+from api.kernel.browsers import is_secure, read_cookie
 from api.kernel.routing import Access, ApiRequest
-from models.automation.automation_runs.filters import RunPeriod
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations.queries import next_due
 from models.automation.automations.shapes import AutomationSummary
+from models.automation.incidents.queries import IncidentState, IncidentSummary, list_incidents
 from models.automation.run_statistics.queries import get_statistics, span
 from models.automation.run_statistics.sums import Grain
 from models.automation.waits.queries import PendingApproval, pending_approvals
@@ -25,39 +26,89 @@ from models.sources.data_source_overviews import DataSourceDetail, list_data_sou
 from models.workspace.changes.queries import list_changes
 from models.workspace.changes.rules import WAITING
 from models.workspace.changes.shapes import ChangeSetSummary
+from models.workspace.usage import FirstStep, steps_done
 
 router = page_router()
 
 
-@router.get("/workspaces/{workspaceId}", access=paged(Access(scopes=[Scope.WORKSPACE_READ])))
+HOME = "/workspaces/{workspaceId}"
+_READ = Access(scopes=[Scope.WORKSPACE_READ])
+_HIDDEN = "first-steps"
+"""The cookie of a workspace whose first steps are hidden."""
+
+
+@router.get(HOME, access=paged(_READ))
 async def get_home(request: ApiRequest) -> Response:
     """Look at a workspace."""
     shell = await shell_of(request)
-    return page(request, "home.html", shell, overview=await overview_of(request))
+    overview, first = await overview_of(request), await _first_steps(request)
+    return page(request, "home.html", shell, overview=overview, first=first)
 
 
 MOST = 8
-_FAILURES = 100
-"""The newest failed runs that are told by what they have in common."""
 _LOOKED_AT = 50
 """The newest data sources and change sets that are looked through."""
 _NO_RUNS = Listing((), None)
 
 
-@dataclass(slots=True)
-class Failure:
-    """Runs of an automation that failed alike: the newest of them, and how many there are."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A first step, the page on which it is taken, and the scope that this takes."""
 
-    newest: Row
-    runs: int = 1
+    step: FirstStep
+    label: str
+    page: str
+    scope: Scope
+
+
+_STEPS: Sequence[Step] = (
+    Step(FirstStep.TABLE, "Create a table", "databases/new", Scope.DATABASES_WRITE),
+    Step(FirstStep.AUTOMATION, "Create an automation", "automations/new", Scope.AUTOMATIONS_WRITE),
+    Step(FirstStep.RUN, "Run an automation", "automations", Scope.AUTOMATIONS_WRITE),
+    Step(FirstStep.INVITATION, "Invite someone", "settings/invitations", Scope.MEMBERS_INVITE),
+    Step(FirstStep.API_KEY, "Create an API key", "settings/api-keys/new", Scope.API_KEYS_WRITE),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
-    """The failures of the last day; with `more` there are others that were not looked at."""
+class FirstSteps:
+    """The first steps that the reader may take, and which of them were taken."""
 
-    groups: Sequence[Failure] = ()
-    more: bool = False
+    steps: Sequence[Step]
+    done: Collection[FirstStep]
+
+    @property
+    def left(self) -> int:
+        return sum(one.step not in self.done for one in self.steps)
+
+
+_HIDDEN_FOR = timedelta(days=365)
+
+
+@router.post(f"{HOME}/first-steps/dismiss", access=paged(_READ))
+async def dismiss_first_steps(request: ApiRequest) -> Response:
+    """Hide the first steps in this browser."""
+    home = home_of(request.actor.workspace_id)
+    answer = see_other(home)
+    answer.set_cookie(
+        _HIDDEN,
+        "hidden",
+        max_age=int(_HIDDEN_FOR.total_seconds()),
+        path=home,
+        secure=is_secure(request.services.settings),
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+async def _first_steps(request: ApiRequest) -> FirstSteps | None:
+    """The first steps, until the reader has taken or hidden them."""
+    steps = [one for one in _STEPS if one.scope in request.actor.scopes]
+    if not steps or read_cookie(request.scope["headers"], _HIDDEN):
+        return None
+    first = FirstSteps(steps, await steps_done(request.work, request.actor.workspace_id))
+    return first if first.left else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +117,8 @@ class Overview:
 
     approvals: Sequence[PendingApproval]
     proposals: Sequence[ChangeSetSummary] = ()
-    failures: Failures = field(default_factory=Failures)
+    incidents: Sequence[IncidentSummary] = ()
+    """The open ones: similar failures are one, and a repair closes it."""
     running: Listing = _NO_RUNS
     waiting: Listing = _NO_RUNS
     recent: Listing = _NO_RUNS
@@ -74,11 +126,6 @@ class Overview:
     refreshed: Sequence[DataSourceDetail] = ()
     chart: Chart | None = None
     """The runs that ended in the last 24 hours, if any did."""
-
-    @property
-    def is_quiet(self) -> bool:
-        """Nothing has run, and nothing will by itself."""
-        return not (self.recent.rows or self.due or self.approvals)
 
 
 async def overview_of(request: ApiRequest) -> Overview:
@@ -88,12 +135,11 @@ async def overview_of(request: ApiRequest) -> Overview:
     refreshed = await _refreshed(request)
     if Scope.AUTOMATIONS_READ not in request.actor.scopes:
         return Overview(approvals=approvals, proposals=proposals, refreshed=refreshed)
-    failed = Filters(status=RunStatus.FAILED, period=RunPeriod.DAY)
     return Overview(
         approvals=approvals,
         proposals=proposals,
         refreshed=refreshed,
-        failures=grouped(await listing(request, failed, _FAILURES)),
+        incidents=await _incidents(request),
         running=await listing(request, Filters(status=RunStatus.RUNNING), MOST),
         waiting=await listing(request, Filters(status=RunStatus.WAITING), MOST),
         recent=await listing(request, Filters(), MOST),
@@ -102,17 +148,10 @@ async def overview_of(request: ApiRequest) -> Overview:
     )
 
 
-def grouped(failed: Listing) -> Failures:
-    """The failures by automation and message, the newest first."""
-    groups: dict[tuple[object, str], Failure] = {}
-    for row in failed.rows:
-        key = (row.run.automation_id, row.note)
-        if key in groups:
-            groups[key].runs += 1
-        else:
-            groups[key] = Failure(row)
-    kept = list(groups.values())[:MOST]
-    return Failures(kept, more=failed.cursor is not None or len(groups) > MOST)
+async def _incidents(request: ApiRequest) -> Sequence[IncidentSummary]:
+    turn = request.page("console incidents", MOST, None, IncidentState.OPEN, None)
+    listed = await list_incidents(request.work, request.actor, turn, IncidentState.OPEN)
+    return listed.incidents
 
 
 async def _chart(request: ApiRequest) -> Chart | None:
