@@ -11,8 +11,9 @@ from starlette.types import ASGIApp, Lifespan
 from typing_extensions import override
 
 from api.kernel.authorization import RESOURCES
-from api.kernel.dispatch import Dispatch
+from api.kernel.dispatch import Dispatch, UnknownMethodError
 from api.kernel.limits import ConnectionShares, RateLimits
+from api.kernel.operation import Operation
 from api.kernel.responses import RequestContext
 from api.kernel.routing import Route, Router
 from api.kernel.services import (
@@ -35,6 +36,7 @@ from runtime.configuration.resources import platform_database, platform_policy
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
+from runtime.errors import NotFoundError
 from runtime.object_store import ObjectStore
 
 
@@ -45,10 +47,20 @@ class WorkspaceApi(FastAPI):
         super().__init__(**options)
         self._operations = tuple(routes)
         self._documentation: asyncio.Task[Documentation] | None = None
+        self._dispatch: Dispatch | None = None
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestContext(Dispatch(self._operations, self.router, serve_socket))
+        self._dispatch = Dispatch(self._operations, self.router, serve_socket)
+        return RequestContext(self._dispatch)
+
+    def operation_at(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        """The operation or page that a logged request asked for, and the parameters in its path."""
+        assert self._dispatch is not None, "it is made before the first request"
+        try:
+            return self._dispatch.find_page(method, path) or self._dispatch.find(method, path)
+        except (NotFoundError, UnknownMethodError):
+            return None
 
     @override
     def openapi(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Places of items, the items that a caller sees, their lists, and the search by title."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -244,6 +244,15 @@ async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemRow:
     if found is None:
         raise NotFoundError
     return found
+
+
+async def titles_of(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> Mapping[Id, str]:
+    """The titles of items that the actor sees, by the ids of the items and of their targets."""
+    columns = item.c
+    named = or_(columns.id.in_(ids), columns.target_id.in_(ids))
+    mine = columns.workspace_id == actor.workspace_id, sees_items(actor, columns.id)
+    rows = await work.rows(select(columns.id, columns.target_id, columns.title).where(*mine, named))
+    return {id_: row.title for row in rows for id_ in (row.id, row.target_id) if id_ in ids}
 
 
 async def item_of_target(

@@ -98,6 +98,29 @@ async def purge_events_of(work: UnitOfWork, workspace_id: Id, limit: int = MAX_R
 
 _event = workspace_event.c
 
+_MOST_LOOKED_AT = 20_000
+"""Events of a workspace, the newest ones, among which its role changes are looked for."""
+
+
+class RoleChange(Protocol):
+    """A member's new role, when it was given and by whom."""
+
+    at: datetime
+    actor_user_id: Id | None
+    user_id: str
+    role: str
+
+
+async def role_changes(work: UnitOfWork, workspace_id: Id) -> Sequence[RoleChange]:
+    """The latest changes of roles in a workspace, the newest first."""
+    of_workspace = select(workspace_event).where(_event.workspace_id == workspace_id)
+    newest = of_workspace.order_by(_event.seq.desc()).limit(_MOST_LOOKED_AT).subquery()
+    user_id, role = newest.c.data["userId"].astext, newest.c.data["role"].astext
+    columns = newest.c.at, newest.c.actor_user_id, user_id.label("user_id"), role.label("role")
+    changes = select(*columns).where(newest.c.type == EventType.MEMBER_UPDATED)
+    return await work.rows(changes.order_by(newest.c.seq.desc()), of=RoleChange)
+
+
 _HEADS = PreparedStatement(
     select(column("workspace_id"), column("head")).select_from(
         func.workspace_event_heads(bindparam("workspace_ids", type_=ARRAY(Uuid)))

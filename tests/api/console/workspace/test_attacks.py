@@ -132,7 +132,6 @@ SAME = {
     "get_notifications": "list_notifications",
     "mark_read_by_form": "mark_notifications_read",
     "get_usage_page": "get_workspace_usage",
-    "change_plan_by_form": "change_workspace_plan",
     "get_audit_log": "list_workspace_audit_log",
     "get_model_form": "get_model_settings",
     "put_model_by_form": "put_model_settings",
