@@ -1,14 +1,23 @@
 """Runs by hand: payloads of earlier runs, tests, and the success rate of the list."""
 
+import base64
+import subprocess
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 from sqlalchemy import update
 
+from api.console.automations.run_forms import webhook_call
 from models.automation.automation_runs.history import recent_outcomes
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import WebhookTrigger
+from models.automation.webhooks.rules import Delivery, is_genuine
 from models.core.access.rules import Role
+from runtime.clock import utc_now
 from tests.support.automations import DAY, create, path_of, publish, read
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -141,3 +150,89 @@ async def test_the_list_tells_how_the_last_runs_ended(
     assert "1 of 3 runs since <time" in listed
     async with foreign.database.transaction() as work:
         assert await recent_outcomes(work, foreign.actor, [made["id"]], 20) == {}
+
+
+URL = "https://platform.test/v1/hooks/token"
+SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes ...").decode()
+HMAC = {"scheme": "hmac_sha256", "header": "X-Signature"}
+CURL = """curl() { printf '%s\\0' "$@"; }"""
+
+
+def sent_by(command: str) -> Delivery:
+    """What a command of the page sends: curl is replaced by what prints its arguments."""
+    # The secret of the example is a placeholder.
+    script = CURL + "\n" + command.replace("WEBHOOK_SECRET='...'", f"WEBHOOK_SECRET='{SECRET}'")
+    done = subprocess.run(["/bin/bash", "-eu", "-c", script], check=True, capture_output=True)
+    arguments = done.stdout.decode().split("\0")
+    by_option = list(pairwise(arguments))
+    headers = [text.split(": ", 1) for option, text in by_option if option == "-H"]
+    for option, text in by_option:
+        if option == "-u":
+            headers.append(["authorization", f"Basic {base64.b64encode(text.encode()).decode()}"])
+    assert URL in arguments
+    body = next((text for option, text in by_option if option == "-d"), "")
+    method = next(text for option, text in by_option if option == "-X")
+    pairs = [(name.lower(), value) for name, value in headers]
+    return Delivery(method, pairs, b"", body.encode())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"auth": "none"},
+        {"auth": "basic"},
+        {"auth": "basic", "secretName": "hook"},
+        {"auth": "header"},
+        {"auth": "header", "header": "Authorization"},
+        {"methods": ["GET"]},
+        {"methods": ["PUT", "POST"]},
+        {"methods": ["DELETE"], "auth": "header", "header": "X-Key"},
+        {"signature": HMAC},
+        {"signature": {**HMAC, "encoding": "base64"}},
+        {"signature": {**HMAC, "timestampHeader": "X-Time"}},
+        {"signature": {**HMAC, "timestampHeader": "X-Signature"}},
+        {"signature": {**HMAC, "signedContent": 'it\'s `a` "$(date)" {body}!'}},
+        {
+            "signature": {
+                **HMAC,
+                "timestampHeader": "X-Time",
+                "signedContent": "{timestamp}/{body}",
+            }
+        },
+    ],
+    ids=str,
+)
+def test_the_example_call_of_a_webhook_is_genuine(config: dict[str, Any]) -> None:
+    trigger = read_trigger({"kind": "webhook", **config})
+    assert isinstance(trigger, WebhookTrigger)
+    delivery = sent_by(webhook_call(trigger, URL))
+    assert delivery.method in trigger.methods
+    assert is_genuine(trigger, [SECRET], delivery, utc_now())
+    others = is_genuine(trigger, ["whsec_" + base64.b64encode(b"?").decode()], delivery, utc_now())
+    assert others is (trigger.auth == "none")
+    assert (delivery.body == b"") is (delivery.method in {"GET", "DELETE"})
+
+
+async def test_the_page_of_an_automation_explains_its_webhook(
+    client: Client, app: FastAPI, space: Space, owner: Visitor
+) -> None:
+    config = {"kind": "webhook", "methods": ["POST", "PUT"], "auth": "basic"}
+    made = await create(client, space, graph=DAY, triggerConfig=config)
+    path = path_of(made).removeprefix("/v1")
+    page = unescape((await owner.get(path)).text)
+    for text in (
+        f"https://platform.test{made['webhookPath']}",
+        "POST, PUT",
+        "Basic: any user name, with the webhook secret as the password",
+        '-u "webhook:$WEBHOOK_SECRET"',
+        "Publish the automation first.",
+    ):
+        assert text in page
+    assert made["webhookSecret"] not in page
+    user_id, _ = await space.member(Role.VIEWER)
+    async with await signed_in(app, space, user_id) as viewer:
+        assert made["webhookPath"] not in (await viewer.get(path)).text
+    plain = await publish(client, space)
+    shown = (await owner.get(path_of(plain).removeprefix("/v1"))).text
+    assert 'id="webhook"' not in shown

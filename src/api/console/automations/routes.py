@@ -6,6 +6,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
+from api.console.automations.run_forms import WebhookHelp, webhook_help
 from api.console.forms import Form, done, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -187,6 +188,7 @@ class AutomationContent:
     canary: CanaryShare | None
     rests: str | None
     """The reason why its runs rest, in a sentence."""
+    webhook: WebhookHelp | None
     calls: Mapping[str, str]
 
     @property
@@ -216,6 +218,7 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
         runs=await listing(request, Filters(automationId=automation_id), _RUNS),
         canary=await canary_share(work, actor, automation_id),
         rests=await _rests(request),
+        webhook=webhook_help(automation, base),
         calls=_calls(automation, base),
     )
 

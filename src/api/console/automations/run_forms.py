@@ -1,7 +1,8 @@
-"""Runs by hand: a payload that is chosen among the last ones, edited, and run or tested."""
+"""Runs by hand: a payload that is chosen and run or tested, and calls of a webhook to try."""
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -23,6 +24,10 @@ from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
 from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import WebhookTrigger
+from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER, Webhook
+from models.automation.automations.shapes import AutomationDetail
 from runtime.errors import PlatformError, RunError, ValidationError
 
 router = page_router()
@@ -135,3 +140,103 @@ def faults_of(refusal: PlatformError) -> Sequence[str]:
 
 async def _payloads(request: ApiRequest) -> Sequence[RecentPayload]:
     return await recent_payloads(request.work, request.actor, request.ids["automationId"], _OFFERED)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookHelp:
+    """The address of a webhook, how calls of it are authenticated, and one to try in a shell."""
+
+    url: str
+    methods: Sequence[str]
+    authentication: str
+    response: str
+    call: str
+
+
+def webhook_help(automation: AutomationDetail, base: str) -> WebhookHelp | None:
+    """The help for an automation with a webhook, for who may know its address."""
+    config = automation.trigger_config
+    trigger = None if config is None else read_trigger(config)
+    if not isinstance(trigger, WebhookTrigger) or automation.webhook_path is None:
+        return None
+    url = f"{base}{automation.webhook_path}"
+    waits = f"The result of the run, if it ends within {trigger.wait_seconds} s"
+    return WebhookHelp(
+        url=url,
+        methods=trigger.methods,
+        authentication=_authentication(trigger),
+        response=waits if trigger.respond == "wait" else "202 as soon as the run is queued",
+        call=webhook_call(trigger, url),
+    )
+
+
+def _authentication(webhook: Webhook) -> str:
+    name = webhook.secret_name
+    secret = "webhook secret" if name is None else f"workspace secret {name}"
+    match webhook.auth:
+        case "none":
+            return "None. Anyone with this URL can call it."
+        case "basic":
+            return f"Basic: any user name, with the {secret} as the password"
+        case "header":
+            return f"Header {webhook.header or SECRET_HEADER} with the {secret}"
+    signing = webhook.signing
+    if signing.scheme == "standard_webhooks":
+        return f"Signature with the {secret} (Standard Webhooks)"
+    return f"HMAC-SHA256 with the {secret}, as {signing.encoding} in the header {signing.header}"
+
+
+_EXAMPLE = '{"hello": "world"}'
+
+
+def webhook_call(webhook: Webhook, url: str) -> str:
+    """A call that the webhook accepts, for a shell in which `WEBHOOK_SECRET` is set."""
+    method = "POST" if "POST" in webhook.methods else webhook.methods[0]
+    body = "" if method in {"GET", "DELETE"} else _EXAMPLE
+    before, options = _credentials(webhook)
+    lines = [f"curl -X {method} {shlex.quote(url)}", *options]
+    if body:
+        lines += ["-H 'Content-Type: application/json'", '-d "$body"']
+    secret = [] if webhook.auth == "none" else ["WEBHOOK_SECRET='...'"]
+    if body or before:
+        secret.append(f"body={shlex.quote(body)}")
+    return "\n".join([*secret, *before, " \\\n  ".join(lines)])
+
+
+def _credentials(webhook: Webhook) -> tuple[Sequence[str], Sequence[str]]:
+    """Commands that go before a call, and the options of curl that authenticate it."""
+    match webhook.auth:
+        case "none":
+            return [], []
+        case "basic":
+            return [], ['-u "webhook:$WEBHOOK_SECRET"']
+        case "header":
+            return [], [f'-H "{webhook.header or SECRET_HEADER}: $WEBHOOK_SECRET"']
+    signing = webhook.signing
+    if signing.scheme == "standard_webhooks":
+        return _STANDARD, [
+            '-H "webhook-id: $id"',
+            '-H "webhook-timestamp: $now"',
+            '-H "webhook-signature: v1,$signature"',
+        ]
+    text = shlex.quote(signing.content)
+    for name, variable in (("{body}", "body"), ("{timestamp}", "now")):
+        text = text.replace(name, f"'\"${variable}\"'")
+    shown = "base64" if signing.encoding == "base64" else _HEX
+    digest = f'openssl dgst -sha256 -hmac "$WEBHOOK_SECRET" -binary | {shown}'
+    before = ["now=$(date +%s)", f"signature=$(printf %s {text} | {digest})"]
+    value, timestamp = "$signature", signing.timestamp_header
+    if timestamp is not None and timestamp.lower() == (signing.header or "").lower():
+        return before, [f'-H "{signing.header}: t=$now,v1={value}"']
+    times = [] if timestamp is None else [f'-H "{timestamp}: $now"']
+    return before, [*times, f'-H "{signing.header}: {value}"']
+
+
+_HEX = "od -An -v -tx1 | tr -d ' \\n'"
+_KEYED = 'openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary'
+_STANDARD = (
+    "now=$(date +%s)",
+    'id="msg_$now"',
+    f'key=$(printf %s "${{WEBHOOK_SECRET#whsec_}}" | base64 -d | {_HEX})',
+    f'signature=$(printf %s "$id.$now.$body" | {_KEYED} | base64)',
+)

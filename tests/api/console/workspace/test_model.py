@@ -135,7 +135,11 @@ async def test_the_audit_log_names_callers_without_membership(
         ("Put an action into the trash, for 30 days.", None, "put an action into the trash"),
         ("Change the name, the slug or the icon.", None, "changed the name, the slug or the icon"),
         ("Create a workspace and become its owner.", None, "created a workspace"),
-        ("Retry a run; it begins again.", ("automation", "“A”"), "retried a run of the automation “A”"),
+        (
+            "Retry a run; it begins again.",
+            ("automation", "“A”"),
+            "retried a run of the automation “A”",
+        ),
         ("Submit an answer: once.", None, "submitted an answer"),
         ("Roll back an ended run, up to 30 days.", None, "rolled back an ended run"),
     ],
