@@ -11,6 +11,10 @@ import pytest_asyncio
 
 from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role, Scope
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase
+from models.data.records.commands import create_record
+from models.data.records.shapes import CreateRecord
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, mark_read, notify
 from models.messages.notifications.queries import MarkRead
@@ -200,6 +204,123 @@ async def test_forms_work_without_scripts(
     await page.click("td .confirm:last-child button")
     await page.until("document.querySelector('.empty') !== null")
     page.problems.clear()  # the status of the form that came back
+
+
+@pytest.mark.parametrize("width", [390, 780])
+async def test_the_navigation_is_a_menu_on_a_narrow_screen(
+    page: Page, server: Server, space: Space, screens: Path, width: int
+) -> None:
+    """Its button says where one is; it works by mouse and by keys."""
+    at = await enter(page, server, space)
+    await page.show(width=width, height=780)
+    shows = "getComputedStyle(document.querySelector('#places')).display !== 'none'"
+    for path, here in (
+        ("", "Settings"),
+        ("/../runs", "Runs"),
+        ("/../notifications", "Notifications"),
+    ):
+        await page.open(f"{at}{path}")
+        assert await page.text(".switcher-button") == here
+        assert not await page.evaluate(shows)
+    await page.open(f"{at.removesuffix('/settings')}/automations")
+    await page.click(".switcher-button")
+    await page.until(shows)
+    for dark in (False, True):
+        await page.show(dark=dark, width=width, height=780)
+        await page.screenshot(screens / f"menu-{width}-{'dark' if dark else 'light'}.png")
+    assert await page.text("#places [aria-current]") == "Automations"
+    assert await page.evaluate(f"document.documentElement.scrollWidth <= {width}")
+    await page.press("Escape")
+    await page.until(f"!({shows})")
+    assert await page.evaluate("document.activeElement.className") == "switcher-button"
+    await page.press("Enter")
+    await page.until(shows)
+    await tab_to(page, "Settings")
+    await page.press("Enter")
+    await page.until("location.pathname.endsWith('/settings')")
+    await page.show(width=1440)
+    assert await page.evaluate(shows)
+    assert not await page.evaluate("document.querySelector('.switcher-button').checkVisibility()")
+
+
+async def test_shortcuts_are_listed_by_a_question_mark(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    at = await enter(page, server, space)
+    await page.open(at)
+    await page.press("?")
+    await page.until("document.querySelector('#shortcuts').open")
+    await page.screenshot(screens / "shortcuts.png")
+    await page.press("Escape")
+    await page.until("!document.querySelector('#shortcuts').open")
+    await page.open(f"{at}/secrets")
+    await page.write("#f-name", "A")
+    await page.press("?")
+    assert not await page.evaluate("document.querySelector('#shortcuts').open")
+    await page.open(at)
+    await page.click("[commandfor=shortcuts]")
+    await page.until("document.querySelector('#shortcuts').open")
+
+
+async def test_leaving_a_changed_form_asks(page: Page, server: Server, space: Space) -> None:
+    at = await enter(page, server, space)
+
+    async def leaves(change: str, url: str) -> bool:
+        """True when a page lets go after a change without a question."""
+        await page.open(url)
+        await page.click("h1")  # a browser asks only whom it has seen act
+        await page.evaluate(change)
+        page.questions.clear()
+        await page.open(f"{at}/members")
+        assert set(page.questions) <= {"beforeunload"}
+        return page.questions == []
+
+    name = "document.querySelector('[name=name]')"
+    assert await leaves("0", at)
+    assert not await leaves(f"{name}.value = 'Other'", at)
+    assert await leaves(f"{name}.value = 'Other'; {name}.value = {name}.defaultValue", at)
+    assert await leaves(f"{name}.form.submit; {name}.focus()", at)
+    box = "document.querySelector('main input[type=checkbox]')"
+    assert not await leaves(f"{box}.checked = !{box}.checked", f"{at}/notifications")
+    role = "document.querySelector('main [name=role]')"
+    assert not await leaves(f"{role}.selectedIndex = {role}.selectedIndex ? 0 : 1", f"{at}/invitations")
+    period = "document.querySelector('.filters select')"
+    runs = at.replace("/settings", "/runs")
+    assert await leaves(f"{period}.selectedIndex = 1", runs), "a filter is no entry"
+    await page.open(at)
+    await page.evaluate(f"{name}.value = 'Renamed'")
+    page.questions.clear()
+    await page.evaluate(f"{name}.form.requestSubmit()")
+    await page.until("document.querySelector('.notice') !== null")
+    assert page.questions == [], "sending is no leaving"
+    await page.evaluate(f"{name}.value = ''")
+    await page.evaluate(f"{name}.required = false; {name}.form.requestSubmit()")
+    await page.until("document.querySelector('[aria-invalid]') !== null")
+    await page.click("h1")
+    await page.open(f"{at}/members")
+    assert page.questions == ["beforeunload"], "what was refused is not saved"
+    page.problems.clear()  # the status of the form that came back
+
+
+async def test_a_wide_table_scrolls_inside_its_frame(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    body = {
+        "label": "Wide",
+        "fields": [{"label": f"A column with a name {n}", "kind": "text"} for n in range(14)],
+    }
+    async with space.database.transaction() as work:
+        shape = CreateDatabase.model_validate_json(json.dumps(body))
+        made = await create_database(work, space.actor, shape)
+        await create_record(work, space.actor, made.id, CreateRecord(title="One"))
+    at = await enter(page, server, space)
+    await page.open(at.replace("/settings", f"/databases/{made.id}"))
+    for width in (1440, 900):
+        await page.show(width=width)
+        frame = "document.querySelector('.scroll:has(.grid)')"
+        assert await page.evaluate(f"{frame}.scrollWidth > {frame}.clientWidth")
+        assert await page.evaluate(f"document.documentElement.scrollWidth <= {width}")
+    await page.screenshot(screens / "wide-grid.png")
 
 
 async def tab_to(page: Page, label: str) -> None:

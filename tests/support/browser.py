@@ -53,6 +53,9 @@ class Page:
         self._session = session
         self.problems: list[str] = []
         self.requests: list[str] = []
+        self.questions: list[str] = []
+        """The kinds of dialogs that the page opened: each is answered by `agrees`."""
+        self.agrees = True
 
     async def send(self, method: str, **parameters: Any) -> Json:
         return await self._protocol.send(method, parameters, self._session)
@@ -147,6 +150,11 @@ class Page:
             self.problems.append(parameters["entry"]["text"])
         elif event["method"] == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+        elif event["method"] == "Page.javascriptDialogOpening":
+            self.questions.append(parameters["type"])
+            self._answering = asyncio.create_task(
+                self.send("Page.handleJavaScriptDialog", accept=self.agrees)
+            )
 
 
 class Protocol:

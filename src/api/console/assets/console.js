@@ -79,7 +79,17 @@ new MutationObserver(enhance).observe(document.body, { childList: true, subtree:
 setInterval(showTimes, 20_000);
 enhance();
 
+/** On a narrow screen the places of the console are a menu. */
+function showPlaces(isOpen) {
+  const button = document.querySelector(".switcher-button");
+  button?.setAttribute("aria-expanded", isOpen);
+  document.getElementById("places")?.classList.toggle("open", isOpen);
+  return button;
+}
+
 document.addEventListener("click", async (event) => {
+  const opens = event.target.closest(".switcher-button")?.getAttribute("aria-expanded") === "false";
+  showPlaces(opens);
   const dismiss = event.target.closest(".dismiss");
   if (dismiss) dismiss.closest(".toast").remove();
   const copy = event.target.closest(".copy");
@@ -90,8 +100,14 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+const isTyping = (element) => element.closest?.("input, textarea, select, [contenteditable]");
+
 document.addEventListener("keydown", (event) => {
+  if (event.key === "?" && !isTyping(event.target) && !document.querySelector("dialog[open]")) {
+    document.getElementById("shortcuts")?.showModal();
+  }
   if (event.key === "Escape") {
+    if (document.querySelector("#places.open")) showPlaces(false).focus();
     for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
       menu.open = false;
       menu.querySelector("summary").focus();
@@ -99,10 +115,33 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-/** Whether somebody has written something into a field. */
-const isWritten = (field) => (field.type === "checkbox"
-  ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+/** Whether a field has another value than the page gave it. */
+function isWritten(field) {
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  if (field instanceof HTMLSelectElement) {
+    const given = [...field.options].some((one) => one.defaultSelected);
+    return given && [...field.options].some((one) => one.selected !== one.defaultSelected)
+      || (!given && field.selectedIndex > 0);
+  }
+  return field.value !== field.defaultValue;
+}
 const FIELDS = "input:not([type=hidden]), textarea";
+
+/** Whether a form holds what would be lost: written fields, or entries that were refused. */
+const isUnsaved = (form) => form.checkVisibility()
+  && (form.matches("[data-unsaved], .again") || form.querySelector("[aria-invalid=true], .fault") !== null
+    || [...form.elements].some((field) => field.matches(`${FIELDS}, select`) && isWritten(field)));
+const hasUnsaved = () => [...document.querySelectorAll("form[method=post]:not(.filters, [data-leave])")].some(isUnsaved);
+
+// Leaving a page asks once about what is not saved; sending a form is no leaving.
+let isSent = false;
+addEventListener("submit", (event) => { isSent = !event.defaultPrevented; });
+addEventListener("pageshow", () => { isSent = false; });
+addEventListener("beforeunload", (event) => { if (!isSent && hasUnsaved()) event.preventDefault(); });
+document.addEventListener("htmx:before:request", (event) => {
+  const replacesPage = event.target.getAttribute?.("hx-target") === "body";
+  if (replacesPage && hasUnsaved() && !confirm("Leave this page? Your changes are not saved.")) event.preventDefault();
+});
 
 /** Whether a refresh would disturb: nobody looks, or somebody is about to do something there. */
 const busy = (part) => document.hidden
