@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from api.console import files as console_files
 from api.console.alert_rules import routes as console_alert_rules
+from api.console.automations import catalog as console_automation_catalog
 from api.console.automations import drafts as console_automation_drafts
 from api.console.automations import routes as console_automations
 from api.console.automations import run_forms as console_automation_run_forms
@@ -89,6 +90,7 @@ ROUTERS: Sequence[Router] = (
     console_public_forms.router,
     console_public_forms_making.router,
     console_shared.router,
+    console_automation_catalog.router,
     console_automation_drafts.router,
     console_automations.router,
     console_automation_run_forms.router,

@@ -162,8 +162,9 @@ def _calls(shell: Shell, path: str) -> dict[str, str]:
     }
 
 
-_SENTENCES: Mapping[TriggerKind, str] = {
+TRIGGER_SENTENCES: Mapping[TriggerKind, str] = {
     TriggerKind.MANUAL: "Runs manually or through the API.",
+    TriggerKind.SCHEDULE: "Runs on a schedule.",
     TriggerKind.WEBHOOK: "Runs when its webhook is called.",
     TriggerKind.RECORD_CREATED: "Runs when a record is created.",
     TriggerKind.RECORD_UPDATED: "Runs when a record is updated.",
@@ -186,7 +187,7 @@ def in_words(config: JsonObject) -> str:
         return _schedule(config)
     if kind is TriggerKind.WEBHOOK and config.get("respond") == "wait":
         return "Runs when its webhook is called, and returns a response to the caller."
-    return _SENTENCES[kind]
+    return TRIGGER_SENTENCES[kind]
 
 
 def _schedule(config: JsonObject) -> str:
