@@ -9,6 +9,7 @@ from api.console.automations import drafts as console_automation_drafts
 from api.console.automations import routes as console_automations
 from api.console.automations import run_forms as console_automation_run_forms
 from api.console.automations import settings as console_automation_settings
+from api.console.automations import starters as console_automation_starters
 from api.console.changes import routes as console_changes
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
@@ -91,6 +92,7 @@ ROUTERS: Sequence[Router] = (
     console_public_forms_making.router,
     console_shared.router,
     console_automation_catalog.router,
+    console_automation_starters.router,
     console_automation_drafts.router,
     console_automations.router,
     console_automation_run_forms.router,
