@@ -16,5 +16,5 @@ def test_every_library_has_its_recorded_bytes_and_a_licence() -> None:
     found = [path for path in STATIC.iterdir() if path.suffix in {".js", ".css"}]
     assert recorded == {path.name: sha256(path.read_bytes()).hexdigest() for path in found}
     for path in found:
-        library = path.name.removesuffix(path.suffix).removesuffix("-bundle")
+        library = path.name.split(".")[0].removesuffix("-bundle")
         assert (STATIC / f"{library}.LICENSE").exists(), library

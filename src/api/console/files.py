@@ -11,13 +11,15 @@ from api.kernel.routing import Access, ApiRequest, Router
 from runtime.errors import NotFoundError
 
 _HERE = Path(__file__).parent
-_LIBRARY = _HERE.parent / "static" / "htmx.js"
+_STATIC = _HERE.parent / "static"
+_LIBRARIES = (_STATIC / "htmx.js", *_STATIC.glob("ace*"), *_STATIC.glob("vue*"))
+"""The last ones are for the editor of automations, and no other page loads them."""
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _KEPT = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def _contents() -> Mapping[str, bytes]:
-    paths = sorted((*(_HERE / "assets").iterdir(), _LIBRARY))
+    paths = sorted((*(_HERE / "assets").iterdir(), *_LIBRARIES))
     return {path.name: path.read_bytes() for path in paths if path.suffix in _TYPES}
 
 

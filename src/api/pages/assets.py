@@ -24,8 +24,11 @@ _HEADERS: Mapping[str, str] = {
 _LIBRARY = _DIRECTORY.parent / "static" / "d3-dag.js"
 
 _ASSETS = {
-    path.name: path.read_bytes()
-    for path in (*_DIRECTORY.iterdir(), _LIBRARY)
+    name: path.read_bytes()
+    for name, path in (
+        *((path.name, path) for path in (*_DIRECTORY.iterdir(), _LIBRARY)),
+        *((f"canvas/{path.name}", path) for path in (_DIRECTORY / "canvas").iterdir()),
+    )
     if path.suffix in _TYPES
 }
 _SHELLS = {path.stem: path.read_bytes() for path in _DIRECTORY.glob("*.html")}

@@ -1,14 +1,8 @@
 // The picture of an automation: its graph, which is in the page.
 
 import { Drawing } from "/pages/drawing.js";
+import { sign } from "/pages/words.js";
 
-/** The sign of a kind, by a word of its name; what computes has the rest. */
-const SIGNS = [
-  [/approval|^form/, "ask"], [/delay|wait/, "wait"], [/condition|switch|branch|join/, "branch"],
-  [/each|while|loop/, "loop"], [/record|database|query/, "rows"], [/mail|notif|push|message/, "tell"],
-  [/http|call|webhook|action|model|source/, "call"], [/stop|fail|end/, "end"],
-];
-const sign = (kind) => SIGNS.find(([words]) => words.test(kind))?.[1] ?? "compute";
 const drawings = new WeakMap();
 
 /** Draws the graph of the page, unless it is drawn already. */

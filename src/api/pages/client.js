@@ -1,10 +1,11 @@
 // What the page asks the API for, in the session of the console, whose cookie no script sees.
 
-/** A refusal of the API; `status` 0 stands for no answer at all. */
+/** A refusal of the API; `status` 0 stands for no answer at all. `details` say what is wrong where. */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, details = []) {
     super(message);
     this.status = status;
+    this.details = details;
   }
 }
 
@@ -18,7 +19,8 @@ async function request(path, signal, more = {}) {
   }
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, told.message ?? `The API returned status ${answer.status}.`);
+  const message = told.message ?? `The API returned status ${answer.status}.`;
+  throw new Refused(answer.status, message, told.details ?? []);
 }
 
 async function data(path, signal, more) {
@@ -38,10 +40,11 @@ async function data(path, signal, more) {
 export const overview = (path, signal) => data(path, signal);
 
 /** Asks for something to be done, with the token of the session's own pages. */
-export const act = (path, body, method = "POST") => data(path, undefined, {
+export const act = (path, body, method = "POST", headers = {}) => data(path, undefined, {
   method,
   body: JSON.stringify(body),
   headers: {
+    ...headers,
     "Content-Type": "application/json",
     "X-CSRF-Token": document.querySelector("meta[name=csrf-token]").content,
   },

@@ -10,7 +10,10 @@ const GAPS = { right: { along: 72, across: 26 }, down: { along: 50, across: 30 }
 const LANE = 14;
 const PASSES = 8;
 
-/** Boxes by node id, and by edge id the places it takes in the layers it passes through. */
+/**
+ * Boxes by node id, and by edge id the places it takes in the layers it passes through. Nodes have
+ * the size `sizes.node`, or each the one that `sizes.of(id)` gives.
+ */
 export function placedInLayers(graph, bodies, flow, sizes) {
   const inner = new Set([...bodies.values()].flatMap((body) => [...body]));
   const outer = graph.nodes.map((node) => node.id).filter((id) => !inner.has(id));
@@ -57,7 +60,8 @@ function placed(ids, graph, bodies, flow, sizes) {
 
 /** One node, or a loop with its body after it. */
 function block(id, graph, bodies, flow, sizes) {
-  const { node, frame } = sizes;
+  const node = sizes.of?.(id) ?? sizes.node;
+  const { frame } = sizes;
   const body = bodies.get(id);
   if (!body) return { nodes: new Map([[id, { ...node, x: 0, y: 0 }]]), ways: new Map(), ...node };
   const nested = new Set([...body].flatMap((one) => [...(bodies.get(one) ?? [])]));

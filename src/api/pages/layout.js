@@ -3,7 +3,7 @@
 import { placedInLayers } from "/pages/layers.js";
 
 export const NODE = { width: 224, height: 58 };
-const FRAME = { side: 18, top: 34 };
+export const FRAME = { side: 18, top: 34 };
 const MARGIN = 32;
 const WIDEST = 1.7;
 
@@ -70,7 +70,7 @@ function placedByUs(graph, bodies) {
 }
 
 /** A frame around each loop and its body, the outer ones first. */
-function groupsAround(bodies, placed) {
+export function groupsAround(bodies, placed) {
   const groups = [...bodies].map(([id, body]) => {
     const boxes = [id, ...body].map((one) => placed.get(one));
     const depth = deepness(body, bodies);

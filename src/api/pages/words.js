@@ -79,3 +79,11 @@ export function pairs(facts) {
   }
   return list;
 }
+
+/** The sign of a kind, by a word of its name; what computes has the rest. */
+const SIGNS = [
+  [/approval|^form/, "ask"], [/delay|wait/, "wait"], [/condition|switch|branch|join/, "branch"],
+  [/each|while|loop/, "loop"], [/record|database|query/, "rows"], [/mail|notif|push|message/, "tell"],
+  [/http|call|webhook|action|model|source/, "call"], [/stop|fail|end/, "end"],
+];
+export const sign = (kind) => SIGNS.find(([words]) => words.test(kind))?.[1] ?? "compute";

@@ -10,7 +10,13 @@ from api.kernel.awaited_work import EndOf
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.pages.assets import asset
 from api.realtime.event_streams import EventStream, with_keepalive
-from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from api.routers.automation.automations import (
+    AUTOMATION,
+    READ,
+    READ_BY_PAGE,
+    WRITE,
+    WRITE_BY_PAGE,
+)
 from api.run_events import AutomationRunWatch, add_links, run_events
 from models.automation import run_overviews
 from models.automation.automation_runs import commands, node_queries, queries, retries
@@ -55,7 +61,7 @@ Count = Annotated[int, Field(ge=1, le=100)]
 After = InputMoment | None
 
 
-@schedules_router.get(SCHEDULE_PREVIEW, access=READ)
+@schedules_router.get(SCHEDULE_PREVIEW, access=READ_BY_PAGE)
 async def get_schedule_preview(
     request: ApiRequest, count: Count = 10, after: After = None
 ) -> Data[SchedulePreview]:
@@ -72,7 +78,7 @@ async def get_schedule_preview(
     )
 
 
-@schedules_router.post(SCHEDULE_PREVIEW, access=READ)
+@schedules_router.post(SCHEDULE_PREVIEW, access=READ_BY_PAGE)
 async def preview_schedule(
     request: ApiRequest, body: PreviewSchedule, count: Count = 10, after: After = None
 ) -> Data[SchedulePreview]:
@@ -99,6 +105,7 @@ router = Router(tags=["automation runs"])
 RUN = f"{AUTOMATION}/runs/{{runId}}"
 
 AWAITED = replace(START, prefers=True)
+_AWAITED_BY_PAGE = replace(AWAITED, cookie=True)
 WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 
 _Run = TypeVar("_Run", bound=AutomationRunShape)
@@ -159,7 +166,7 @@ async def _batch(request: ApiRequest, work: UnitOfWork) -> RunBatchDetail:
     return await commands.get_batch(work, request.actor, automation_id, batch_id)
 
 
-@router.post(f"{AUTOMATION}/test-run", access=AWAITED, errors=[RunError])
+@router.post(f"{AUTOMATION}/test-run", access=_AWAITED_BY_PAGE, errors=[RunError])
 async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[AutomationRunDetail]:
     """Test-run an automation.
 
@@ -171,7 +178,7 @@ async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[Automa
     return _started(request, run)
 
 
-@router.post(f"{AUTOMATION}/run-from-node", access=AWAITED, errors=[RunError])
+@router.post(f"{AUTOMATION}/run-from-node", access=_AWAITED_BY_PAGE, errors=[RunError])
 async def run_automation_from_node(
     request: ApiRequest, body: RunFromNode
 ) -> Data[AutomationRunDetail]:
@@ -200,7 +207,7 @@ class WorkspaceRunListQuery(WorkspaceRunQuery):
     cursor: Cursor = None
 
 
-@router.get(f"{AUTOMATION}/runs", access=replace(READ, snapshot=True))
+@router.get(f"{AUTOMATION}/runs", access=replace(READ_BY_PAGE, snapshot=True))
 async def list_automation_runs(request: ApiRequest, query: RunListQuery) -> Data[AutomationRunList]:
     """List the runs of an automation, newest first, without node runs.
 
@@ -263,7 +270,7 @@ async def cancel_workspace_automation_runs(
     return Data(await bulk_cancel.cancel_in_workspace(work, actor, operation_id, body))
 
 
-@router.get(RUN, access=replace(READ, snapshot=True))
+@router.get(RUN, access=replace(READ_BY_PAGE, snapshot=True))
 async def get_automation_run(
     request: ApiRequest, wait: WaitSeconds = 0
 ) -> Data[AutomationRunDetail]:
@@ -313,7 +320,7 @@ def _may_resume(request: ApiRequest) -> bool:
     )
 
 
-@router.get(f"{RUN}/node-runs", access=replace(READ, cookie=True))
+@router.get(f"{RUN}/node-runs", access=READ_BY_PAGE)
 async def list_automation_node_runs(
     request: ApiRequest,
     limit: Limit = 30,
@@ -335,7 +342,7 @@ async def list_automation_node_runs(
     return Data(listed)
 
 
-@router.post(f"{RUN}/retry", access=AWAITED, errors=[RunError])
+@router.post(f"{RUN}/retry", access=_AWAITED_BY_PAGE, errors=[RunError])
 async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[AutomationRunDetail]:
     """Run an ended run again, from its start or from where it failed.
 
@@ -349,7 +356,7 @@ async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[Auto
     return _started(request, run)
 
 
-@router.post(f"{RUN}/cancel", access=WRITE)
+@router.post(f"{RUN}/cancel", access=WRITE_BY_PAGE)
 async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
     """Cancel a run; a finished one is returned unchanged."""
     run = await commands.cancel(
@@ -393,7 +400,17 @@ async def watch_run(request: ApiRequest) -> Response:
 @pages_router.get("/pages/{pageFile}", access=_OPEN, documented=False)
 async def get_page_asset(request: ApiRequest) -> Response:
     """Read a file of the pages."""
-    found = asset(request.path_params["pageFile"])
+    return _asset(request.path_params["pageFile"])
+
+
+@pages_router.get("/pages/canvas/{canvasFile}", access=_OPEN, documented=False)
+async def get_canvas_asset(request: ApiRequest) -> Response:
+    """Read a file of the editor of automations."""
+    return _asset(f"canvas/{request.path_params['canvasFile']}")
+
+
+def _asset(name: str) -> Response:
+    found = asset(name)
     if found is None:
         raise NotFoundError("path")
     return found

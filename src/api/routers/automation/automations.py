@@ -36,6 +36,8 @@ READ = Access(scopes=[Scope.AUTOMATIONS_READ], resource="automation", level=Leve
 WRITE = Access(
     scopes=[Scope.AUTOMATIONS_WRITE], resource="automation", level=Level.EDIT, idempotent=True
 )
+READ_BY_PAGE, WRITE_BY_PAGE = replace(READ, cookie=True), replace(WRITE, cookie=True)
+"""For what the editor asks for in the session of a browser."""
 
 
 @router.post(
@@ -51,7 +53,10 @@ async def create_automation(request: ApiRequest, body: CreateAutomation) -> Data
     )
 
 
-@router.get(AUTOMATIONS, access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW))
+@router.get(
+    AUTOMATIONS,
+    access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, cookie=True),
+)
 async def list_automations(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[AutomationList]:
@@ -60,7 +65,7 @@ async def list_automations(
     return Data(await queries.list_automations(request.work, request.actor, page))
 
 
-@router.get(AUTOMATION, access=READ)
+@router.get(AUTOMATION, access=READ_BY_PAGE)
 async def get_automation(request: ApiRequest) -> Data[AutomationDetail]:
     """Get an automation with its current graph and what is wrong with it."""
     return Data(
@@ -70,7 +75,7 @@ async def get_automation(request: ApiRequest) -> Data[AutomationDetail]:
     )
 
 
-@router.patch(AUTOMATION, access=WRITE, errors=[ConflictError])
+@router.patch(AUTOMATION, access=WRITE_BY_PAGE, errors=[ConflictError])
 async def update_automation(
     request: ApiRequest, body: UpdateAutomation, if_match: IfUnchanged = None
 ) -> Data[AutomationDetail]:
@@ -152,7 +157,7 @@ async def import_automation(request: ApiRequest, body: ImportAutomation) -> Data
     )
 
 
-@router.post(f"{AUTOMATION}/validate", access=READ)
+@router.post(f"{AUTOMATION}/validate", access=READ_BY_PAGE)
 async def validate_automation(
     request: ApiRequest, body: ValidateAutomation
 ) -> Data[AutomationValidation]:
@@ -162,7 +167,7 @@ async def validate_automation(
     )
 
 
-@router.post(f"{AUTOMATION}/publish", access=WRITE, errors=[ConflictError])
+@router.post(f"{AUTOMATION}/publish", access=WRITE_BY_PAGE, errors=[ConflictError])
 async def publish_automation(
     request: ApiRequest, body: PublishAutomation
 ) -> Data[AutomationDetail]:
@@ -194,7 +199,7 @@ async def list_automation_versions(
     return Data(await queries.list_versions(request.work, request.actor, automation_id, page))
 
 
-@router.get(VERSION, access=READ)
+@router.get(VERSION, access=READ_BY_PAGE)
 async def get_automation_version(request: ApiRequest) -> Data[AutomationVersionDetail]:
     """Get one version with its graph."""
     return Data(
@@ -298,7 +303,7 @@ SECRET = f"{SECRETS}/{{secretName}}"
 _WRITE_SECRETS = Access(scopes=[Scope.INTEGRATIONS_WRITE])
 
 
-@secrets_router.get(SECRETS, access=Access(scopes=[Scope.INTEGRATIONS_READ]))
+@secrets_router.get(SECRETS, access=Access(scopes=[Scope.INTEGRATIONS_READ], cookie=True))
 async def list_secrets(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[SecretList]:
