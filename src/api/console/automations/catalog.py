@@ -4,31 +4,39 @@ The schemas are those of the configs. What people read beside them is here.
 """
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from api.console.automations.settings import TRIGGER_SENTENCES
-from api.console.forms import paged
-from api.console.routing import page_router
 from api.kernel.representations import Prepared
-from api.kernel.routing import ApiRequest
+from api.kernel.routing import ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, READ
 from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
 from models.automation.automations.rules.graph.outputs import OUTPUTS
-from models.automation.automations.rules.language.bindings import RUN_FACTS, SENDERS
+from models.automation.automations.rules.language.bindings import (
+    RUN_FACTS,
+    SENDERS,
+    BindingContext,
+    BindingError,
+    problems,
+    resolve,
+)
 from models.automation.automations.rules.triggers import kinds as triggers
 from models.automation.automations.rules.triggers.kinds import TriggerKind
-from models.core.base import JsonObject
+from models.core.base import Input, JsonObject, Shape
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.grammar import OPERATOR_NOTES
 
-router = page_router()
+router = Router(tags=["console"])
 
 _KINDS: Mapping[NodeKind, tuple[str, str, str]] = {
     NodeKind.QUERY_RECORDS: (
@@ -111,10 +119,59 @@ _OUTCOMES: Mapping[EdgeOutcome, str] = {
 }
 
 
-@router.get(f"{AUTOMATION.removeprefix('/v1')}/edit/catalog", access=paged(READ))
+_EDITOR = f"{AUTOMATION.removeprefix('/v1')}/edit"
+_READ = replace(READ, cookie=True)
+
+
+@router.get(f"{_EDITOR}/catalog", access=_READ, documented=False)
 async def get_editor_catalog(request: ApiRequest) -> Response:
     """Get what the editor offers: kinds of nodes and triggers, functions and variables."""
     return _prepared().answer(request)
+
+
+class Evaluation(Input):
+    """A value as a config has it, and the data that it reads."""
+
+    value: Any
+    trigger: Any = None
+    nodes: JsonObject = Field(default_factory=dict)
+    run: JsonObject = Field(default_factory=dict)
+    vars: JsonObject = Field(default_factory=dict)
+    item: Any = None
+    index: int | None = None
+
+
+class Evaluated(Shape):
+    """The value with its bindings resolved, or why it has none."""
+
+    value: Any = None
+    error: str | None = None
+
+
+@router.post(f"{_EDITOR}/evaluate", access=_READ, documented=False)
+async def evaluate_value(request: ApiRequest, body: Evaluation) -> Data[Evaluated]:  # noqa: ARG001  # as all
+    """Show the value of a binding for the data of a run or a test."""
+    return Data(evaluated(body))
+
+
+def evaluated(body: Evaluation) -> Evaluated:
+    """The value for this data. Secrets stay names."""
+    context = BindingContext(
+        trigger=body.trigger,
+        nodes=body.nodes,
+        run=body.run,
+        vars=body.vars,
+        item=body.item,
+        index=body.index,
+        sends_secrets=True,
+    )
+    try:
+        problem = next(problems(body.value), None)
+        if problem is not None:
+            return Evaluated(error=problem[1])
+        return Evaluated(value=resolve(body.value, context))
+    except BindingError as error:
+        return Evaluated(error=error.message)
 
 
 @cache
@@ -164,7 +221,7 @@ def _kind(kind: NodeKind, title: str, group: str, says: str) -> JsonObject:
             for one, label in _OUTCOMES.items()
             if one in outcomes
         ],
-        "schema": CONFIGS[kind].model_json_schema(by_alias=True),
+        "schema": _labelled(CONFIGS[kind], kind.value),
         "fixed": sorted(_fixed(kind)),
         "secrets": kind in SENDERS,
         "output": {
@@ -188,5 +245,126 @@ def _trigger(kind: TriggerKind, title: str, model: type[BaseModel]) -> JsonObjec
         "kind": kind.value,
         "title": title,
         "description": TRIGGER_SENTENCES[kind],
-        "schema": model.model_json_schema(by_alias=True),
+        "schema": _labelled(model, kind.value),
     }
+
+
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "actionId": ("Action", ""),
+    "aggregates": ("Totals", "Computed over all matching records."),
+    "allowEditors": ("Editors can decide", "Members who can edit the automation."),
+    "allowSelf": ("The person who started the run can decide", ""),
+    "approval.form": ("Questions", "Answers are in the output of this node."),
+    "approval.message": ("Message", ""),
+    "approval.required": ("Approvals needed", "One rejection rejects."),
+    "assignees": ("Approvers", ""),
+    "attributes": ("Attributes of the run", "Short texts by which you find the run."),
+    "auth": ("Authentication", ""),
+    "automationId": ("Automation", ""),
+    "automationIds": ("Automations", "Default: any."),
+    "call_automation.input": ("Input", "The trigger data of the other automation."),
+    "call_automation.wait": ("Wait for the result", ""),
+    "cases": ("Cases", "The first case that is true is taken."),
+    "catchupWindowSeconds": ("Catch up", "Runs due during an outage start within this time."),
+    "collect": ("Collect results", "The outputs of each iteration, in order."),
+    "Concurrency.limit": ("Runs at a time", ""),
+    "Concurrency.policy": ("When the limit is reached", ""),
+    "concurrency": ("Concurrency", "Limits how many runs go at a time."),
+    "connectionId": ("Connection", ""),
+    "count": ("Branches", ""),
+    "cron": ("Cron expression", "Minute, hour, day of month, month, day of week."),
+    "cursor": ("Continue after", "The cursor of an earlier page."),
+    "databaseId": ("Table", ""),
+    "data": ("Values", ""),
+    "dataSourceId": ("Data source", ""),
+    "debounceSeconds": ("Quiet period", "Merges changes until the record is unchanged this long."),
+    "dedupe": ("Ignore repeated calls", ""),
+    "Deduplication.name": ("Header or path", ""),
+    "Deduplication.source": ("Recognize calls by", ""),
+    "delaySeconds": ("Delay between iterations", ""),
+    "endAt": ("End", ""),
+    "endpointId": ("Webhook endpoint", ""),
+    "eventKey": ("Event", "The name by which others resume this run."),
+    "expectStatus": ("Expected status", "Other statuses are failures. Such as 2xx or 409."),
+    "expression": ("Expression", ""),
+    "fieldKey": ("Field", ""),
+    "fieldKeys": ("Fields", "Only changes of these fields count. Default: all."),
+    "fields": ("Fields to return", "Default: all."),
+    "filter": ("Filter", ""),
+    "formItemId": ("Form", ""),
+    "groupBy": ("Group by", ""),
+    "includeArchived": ("Include archived records", ""),
+    "includeSystemChanges": ("Include imports and refreshes", ""),
+    "inputSchema": ("Input", ""),
+    "intervalSeconds": ("Interval", ""),
+    "items": ("Items", "A list, such as the records of an earlier node."),
+    "jitterSeconds": ("Random delay", "Spreads runs over up to this time."),
+    "key": ("Name", ""),
+    "keyExpression": ("Per", "Counts runs of each value of this expression apart."),
+    "maxItems": ("Item limit", ""),
+    "maxIterations": ("Iteration limit", ""),
+    "methods": ("Methods", ""),
+    "mode": ("Wait for", ""),
+    "offsetMinutes": ("Offset", "Before the date if negative."),
+    "on": ("Result", ""),
+    "onItemError": ("If an item fails", ""),
+    "op": ("Function", ""),
+    "overlap": ("If the last run is still open", ""),
+    "parallelism": ("Items at a time", ""),
+    "parentItemId": ("Folder", "The ID of an item. Default: the list of files."),
+    "query": ("Query", ""),
+    "query_records.query": ("Filter and order", ""),
+    "recordId": ("Record", "The ID of a record."),
+    "relations": ("Linked records", "The IDs of records for each relation."),
+    "reminderSeconds": ("Remind every", ""),
+    "resumeUrl": ("Create a URL that resumes the run", ""),
+    "role": ("Role", "All members with this role or a stronger one."),
+    "RecordQuery.limit": ("Limit", ""),
+    "respond": ("Response", ""),
+    "saveAs": ("Save response as a file", ""),
+    "secretName": ("Secret", ""),
+    "seconds": ("Duration", ""),
+    "send_webhook.type": ("Event type", "Such as order.shipped."),
+    "signedContent": ("Signed content", "With {body}, and {timestamp} if there is one."),
+    "sorts": ("Sort", ""),
+    "startAt": ("Start", ""),
+    "status": ("Status code", ""),
+    "stop.output": ("Output", "The output of the run."),
+    "targetKind": ("Time spent on", ""),
+    "timeoutSeconds": ("Timeout", ""),
+    "timezone": ("Time zone", "Such as Europe/Berlin. Default: UTC."),
+    "to": ("To", ""),
+    "toleranceSeconds": ("Tolerance", "The oldest call that is accepted."),
+    "transform.output": ("Values", "Later nodes read them by their names."),
+    "until": ("Until", ""),
+    "upsertBy": ("Update if these fields match", "Default: always create."),
+    "url": ("URL", ""),
+    "userIds": ("Members", ""),
+    "versionPolicy": ("Version", ""),
+    "viewId": ("View", ""),
+    "waitSeconds": ("Wait for", ""),
+    "while": ("While", "Evaluated before each iteration."),
+    "windowSeconds": ("Within", ""),
+}
+"""Labels and hints of fields, by name, by kind and name, or by shape and name."""
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _labelled(model: type[BaseModel], kind: str) -> JsonObject:
+    """The schema of a config whose properties have titles and descriptions for people."""
+    schema = model.model_json_schema(by_alias=True)
+    shapes = {kind: schema, **schema.get("$defs", {})}
+    for shape, part in shapes.items():
+        part.pop("examples", None)
+        part.pop("description", None)
+        for name, described in part.get("properties", {}).items():
+            words = _WORDS.get(f"{shape}.{name}") or _WORDS.get(name)
+            described["title"], hint = words or (_humanized(name), "")
+            if hint:
+                described["description"] = hint
+    return schema
+
+
+def _humanized(name: str) -> str:
+    return _CAPITAL.sub(" ", name.removesuffix("Seconds")).capitalize()

@@ -48,7 +48,7 @@ async def create_action(request: ApiRequest, body: CreateAction) -> Data[ActionD
     return Data(await commands.create_action(request.work, request.actor, body))
 
 
-@router.get(ACTIONS, access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW))
+@router.get(ACTIONS, access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW, cookie=True))
 async def list_actions(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ActionList]:

@@ -26,7 +26,7 @@ READ = Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW)
 WRITE = Access(scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.EDIT, idempotent=True)
 
 
-@router.get(ITEMS, access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW))
+@router.get(ITEMS, access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW, cookie=True))
 async def list_items(
     request: ApiRequest,
     kind: ItemKind | None = None,

@@ -1,5 +1,7 @@
 """Databases: made, copied and made from templates; their fields and views."""
 
+from dataclasses import replace
+
 from api.kernel.routing import (
     Access,
     ApiRequest,
@@ -142,7 +144,7 @@ async def create_database(request: ApiRequest, body: CreateDatabase) -> Data[Dat
     return Data(await commands.create_database(request.work, request.actor, body))
 
 
-@router.get(DATABASES, access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW))
+@router.get(DATABASES, access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True))
 async def list_databases(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[DatabaseList]:
@@ -153,7 +155,9 @@ async def list_databases(
 
 @router.get(
     DATABASE,
-    access=Access(scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW),
+    access=Access(
+        scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW, cookie=True
+    ),
 )
 async def get_database(request: ApiRequest) -> Data[DatabaseDetail]:
     """Get a database with its fields and views."""
@@ -295,7 +299,7 @@ async def create_view(request: ApiRequest, body: CreateView) -> Data[ViewShape]:
     return Data(await view_commands.create_view(request.work, request.actor, database_id, body))
 
 
-@views_router.get(VIEWS, access=READ_VIEWS)
+@views_router.get(VIEWS, access=replace(READ_VIEWS, cookie=True))
 async def list_views(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ViewList]:

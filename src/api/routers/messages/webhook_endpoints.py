@@ -1,5 +1,7 @@
 """Webhook endpoints of a workspace, what was delivered to them, and the secret that signs it."""
 
+from dataclasses import replace
+
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
 from models.core.base import Deleted
@@ -60,7 +62,7 @@ async def create_webhook_endpoint(
     return Data(await commands.create_endpoint(request.work, request.actor, keys, body))
 
 
-@router.get(ENDPOINTS, access=READ)
+@router.get(ENDPOINTS, access=replace(READ, cookie=True))
 async def list_webhook_endpoints(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[WebhookEndpointList]:

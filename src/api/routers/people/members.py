@@ -26,7 +26,7 @@ INVITATIONS = f"{WORKSPACE}/invitations"
 ITEM_ACCESS = "/v1/items/{itemId}/access"
 
 
-@router.get(f"{WORKSPACE}/members", access=Access(scopes=[Scope.MEMBERS_READ]))
+@router.get(f"{WORKSPACE}/members", access=Access(scopes=[Scope.MEMBERS_READ], cookie=True))
 async def list_members(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[MemberList]:

@@ -3,6 +3,8 @@
 Calls that leave the machine are made by a worker; the answer of the request waits for it.
 """
 
+from dataclasses import replace
+
 from starlette.responses import Response
 
 from api.kernel.awaited_work import Then
@@ -103,7 +105,7 @@ async def create_connection(request: ApiRequest, body: CreateConnection) -> Data
     return Data(await commands.create_connection(request.work, request.actor, keys, body))
 
 
-@router.get(CONNECTIONS, access=READ)
+@router.get(CONNECTIONS, access=replace(READ, cookie=True))
 async def list_connections(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ConnectionList]:

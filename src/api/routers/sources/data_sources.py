@@ -63,7 +63,9 @@ async def create_data_source(request: ApiRequest, body: CreateDataSource) -> Dat
     return Data(await data_source_overviews.detail(request.work, created))
 
 
-@router.get(DATA_SOURCES, access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW))
+@router.get(
+    DATA_SOURCES, access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW, cookie=True)
+)
 async def list_data_sources(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[DataSourceList]:
