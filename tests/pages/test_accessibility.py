@@ -46,6 +46,8 @@ UNJUDGED = {
     "/workspaces/{workspaceId}/integrations/connections",
     "/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
     "/databases/{databaseId}/records/choices",
+    "/workspaces/{workspaceId}/automations/{automationId}/edit/catalog",
+    "/workspaces/{workspaceId}/automations/{automationId}/edit/changes",
     "/records/{recordId}/cells/{key}",
     # They follow work that a worker does, of the parts of those that are judged.
     "/workspaces/{workspaceId}/exports/{exportId}",
@@ -161,6 +163,7 @@ async def automation_pages(person: Person, space: Space, run: dict[str, Any]) ->
         "version": f"{own}/versions/{listed['versions'][0]['id']}",
         "new automation": f"{automations}/new",
         "draft": f"{own}/edit",
+        "draft as JSON": f"{own}/edit?tab=json",
         "run by hand": f"{own}/run",
         "settings of an automation": f"{own}/settings",
     }

@@ -53,7 +53,7 @@ async def test_a_graph_is_drawn_while_it_is_written(
     automation_id = await person.automation(first())
     path = f"{person.home}/automations/{automation_id}"
     await sign_in(page, server, person.space)
-    await page.open(f"{path}/edit")
+    await page.open(f"{path}/edit?tab=json")
     await page.until(drawn("wait"))
     await rewrite(page, json.dumps(second(), indent=1))
     await page.until(drawn("tell"))
@@ -79,7 +79,7 @@ async def test_a_graph_is_drawn_while_it_is_written(
 async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, person: Person) -> None:
     automation_id = await person.automation(first(), publish=False)
     await sign_in(page, server, person.space)
-    await page.open(f"{person.home}/automations/{automation_id}/edit")
+    await page.open(f"{person.home}/automations/{automation_id}/edit?tab=json")
     change = {"graph": graph(node("theirs", "transform", output={}))}
     await person.call("PATCH", f"{person.space.path}/automations/{automation_id}", change)
     mine = json.dumps(second())
@@ -113,7 +113,7 @@ async def test_two_versions_are_one_picture(
     edges = "document.querySelectorAll('#graph .edge[data-change]').length"
     assert await page.evaluate(edges) == 2
     assert await page.evaluate(f"document.body.innerText.includes({quoted(HOSTILE)})")
-    pages = {"version": f"/versions/{newer}?against={older}", "editor": "/edit", "run-form": "/run"}
+    pages = {"version": f"/versions/{newer}?against={older}", "editor": "/edit?tab=json", "run-form": "/run"}
     for name, tail in {**pages, "automation-settings": "/settings", "automation-page": ""}.items():
         for dark in (False, True):
             await page.show(dark=dark)

@@ -83,7 +83,7 @@ export function pairs(facts) {
 /** The sign of a kind, by a word of its name; what computes has the rest. */
 const SIGNS = [
   [/approval|^form/, "ask"], [/delay|wait/, "wait"], [/condition|switch|branch|join/, "branch"],
-  [/each|while|loop/, "loop"], [/record|database|query/, "rows"], [/mail|notif|push|message/, "tell"],
+  [/each|while|loop|repeat/, "loop"], [/record|database|query/, "rows"], [/mail|notif|push|message/, "tell"],
   [/http|call|webhook|action|model|source/, "call"], [/stop|fail|end/, "end"],
 ];
 export const sign = (kind) => SIGNS.find(([words]) => words.test(kind))?.[1] ?? "compute";

@@ -41,7 +41,10 @@ async def test_a_draft_is_saved_published_and_discarded(
     path = page_of(made)
     written = {"graph": json.dumps(numbered(1)), "trigger": MANUAL}
     answer = await sent(owner, path, **written, **state_of(made))
-    assert (answer.status_code, answer.headers["location"]) == (303, f"{path}/edit?notice=saved")
+    assert (answer.status_code, answer.headers["location"]) == (
+        303,
+        f"{path}/edit?tab=json&notice=saved",
+    )
     assert "Draft saved" in (await owner.get(answer.headers["location"])).text
     now = read(await client.get(path_of(made)))
     assert now["graph"]["nodes"][0]["config"] == numbered(1)["nodes"][0]["config"]

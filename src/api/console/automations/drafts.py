@@ -1,9 +1,10 @@
-"""The editor of drafts."""
+"""The editor of drafts: its canvas, and the texts of its JSON."""
 
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from starlette.responses import Response
 
@@ -15,10 +16,11 @@ from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented, queried
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from models.automation.automations import commands
+from models.automation.automations import commands, queries
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
+from models.automation.automations.rules.graph.differences import difference
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.shapes import (
     AutomationDetail,
@@ -26,7 +28,7 @@ from models.automation.automations.shapes import (
     UpdateAutomation,
     ValidateAutomation,
 )
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.core.values import InputMoment
 from runtime.errors import ConflictError, Detail, PlatformError, ValidationError
 
@@ -82,8 +84,16 @@ class Written:
 
 
 @router.get(f"{_ONE}/edit", access=_SHOW)
-async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
-    """Look at the draft, or at what a draft would begin with."""
+async def get_editor(
+    request: ApiRequest,
+    tab: Literal["json"] | None = None,
+    run: QueryId | None = None,
+    notice: Notice | None = None,
+) -> Response:
+    """Look at the draft, or at what a draft would begin with: on a canvas, or as JSON.
+
+    The canvas shows the data of `run`. Without scripts both are the JSON.
+    """
     automation = await automation_of(request)
     # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
     graph = Graph.model_validate(automation.graph or _BLANK).to_json()
@@ -94,7 +104,21 @@ async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Respo
         picture=picture_of(graph),
         places=places_of(text, automation.reference_issues),
     )
-    return await _editor(request, automation, texts, notice)
+    return await _editor(request, automation, texts, notice, as_json=tab is not None, run_id=run)
+
+
+@router.get(f"{_ONE}/edit/changes", access=_SHOW)
+async def get_changes(request: ApiRequest) -> Response:
+    """Look at what publishing the draft would change: a part of the editor."""
+    automation = await automation_of(request)
+    old = changes = None
+    if automation.published_version_id is not None:
+        place = request.work, request.actor, automation.id
+        old = await queries.version_detail(*place, automation.published_version_id)
+        graph, trigger = automation.graph or {}, automation.trigger_config or {}
+        changes = difference(old.graph, graph, old.trigger_config, trigger)
+    shell = await shell_of(request)
+    return page(request, "draft_changes.html", shell, old=old, changes=changes)
 
 
 @router.post(f"{_ONE}/edit/check", access=paged(READ))
@@ -120,7 +144,7 @@ async def save_draft(request: ApiRequest, body: Draft) -> Response:
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)
         return await _editor(request, await automation_of(request), written)
-    return see_other(queried(f"{path_of(request)}/edit", notice=Notice.SAVED))
+    return see_other(queried(f"{path_of(request)}/edit", tab="json", notice=Notice.SAVED))
 
 
 @router.post(f"{_ONE}/edit/publish", access=_SEND)
@@ -203,6 +227,8 @@ async def _editor(
     notice: Notice | None = None,
     *,
     is_check: bool = False,
+    as_json: bool = True,
+    run_id: Id | None = None,
 ) -> Response:
     shell = await shell_of(request)
     path = f"/v1{path_of(request)}"
@@ -213,6 +239,8 @@ async def _editor(
         automation=automation,
         at=path_of(request),
         written=written,
+        as_json=as_json,
+        run_id=run_id,
         refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,

@@ -311,8 +311,8 @@ function reread(value, names, key = "") {
   if (typeof value === "string") return EXPRESSIONS.has(key) ? rewritten(value, names) : value;
   if (value === null || typeof value !== "object") return value;
   const { type, value: text } = value;
+  if (Object.keys(value).length === 2 && type === "literal" && "value" in value) return value;
   if (Object.keys(value).length === 2 && typeof text === "string") {
-    if (type === "literal") return value;
     if (type === "node") return { type, value: repathed(text, names) };
     if (type === "expression") return { type, value: rewritten(text, names) };
     if (type === "template") {

@@ -1,0 +1,238 @@
+// The graph as one moves it: nodes with a handle for each way out, edges, frames of loops.
+
+import { NODE } from "/pages/layout.js";
+import { plain, sign } from "/pages/words.js";
+import { edgesOf, entriesOf, nodeOf, nodesOf, refusal, TRIGGER, wayOf } from "./graph.js";
+import { arranged, BELOW, beside, planOf, ROW } from "./places.js";
+
+const { computed, h, markRaw, nextTick, ref, watch } = Vue;
+const { BaseEdge, EdgeLabelRenderer, getBezierPath, Handle, useVueFlow, VueFlow } = VueFlowCore;
+
+export const icon = (name) =>
+  h("svg", { class: "icon", "aria-hidden": "true" }, h("use", { href: `#icon-${name}` }));
+
+const handle = (way, index, count) => h(Handle, {
+  key: way.key, id: way.key, type: "source",
+  position: BELOW.has(way.outcome) ? "bottom" : "right",
+  class: ["way", way.outcome, { unknown: way.isUnknown }],
+  title: way.label,
+  style: BELOW.has(way.outcome) ? { left: way.outcome === "failure" ? "30%" : "70%" }
+    : { top: count > 1 ? `${NODE.height + index * ROW + ROW / 2}px` : `${NODE.height / 2}px` },
+});
+
+/** One node: what it is called, its state, and its ways out with a button to go on from each. */
+function NodeView({ id, data }, { attrs }) {
+  const { node, title, ways, issues, progress, used, actions, isTrigger, isReadonly } = data;
+  const rows = beside(ways);
+  const label = isTrigger ? title : node.label || title || node.id;
+  const status = progress?.status;
+  const worst = issues.some((one) => one.severity !== "warning") ? "error" : "warning";
+  const told = [label, isTrigger ? "trigger" : title, node.disabled && "disabled", status && plain(status),
+    issues.length > 0 && `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`];
+  return h("div", { class: ["step", { trigger: isTrigger, off: node.disabled }], "data-node": id, "data-status": status }, [
+    isTrigger ? null : h(Handle, { type: "target", position: "left", style: { top: `${NODE.height / 2}px` } }),
+    h("button", { type: "button", class: "face", "data-face": id, "aria-label": told.filter(Boolean).join(", "), onClick: (event) => actions.press(id, event), onFocus: () => actions.focus(id) }, [
+      h("span", { class: "sign" }, icon(status ?? `kind-${isTrigger ? "trigger" : sign(node.kind)}`)),
+      h("span", { class: "label", title: label }, label),
+      h("span", { class: "kind" }, [isTrigger ? "Trigger" : title, node.disabled ? " · disabled" : "", remark(progress)].join("")),
+      issues.length > 0 ? h("span", { class: ["faults-count", worst], title: issues.map((one) => one.message).join("\n") }, issues.length) : null,
+    ]),
+    rows.length > 1 ? h("div", { class: "ways" }, rows.map((way) => h("span", { class: "way-label", key: way.key }, way.label))) : null,
+    ...rows.map((way, index) => handle(way, index, rows.length)),
+    ...ways.filter((way) => BELOW.has(way.outcome)).map((way) => handle(way)),
+    ...(isReadonly ? [] : rows.map((way, index) => (used.has(way.key) ? null : h("button", {
+      type: "button", class: "more nodrag", key: `more ${way.key}`,
+      "aria-label": `Add a node after ${label}${rows.length > 1 ? `, ${way.label}` : ""}`,
+      style: { top: rows.length > 1 ? `${NODE.height + index * ROW}px` : `${NODE.height / 2 - 12}px` },
+      onClick: () => actions.more({ after: { from: id, outcome: way.outcome, caseKey: way.caseKey } }),
+    }, "+")))),
+  ]);
+}
+NodeView.inheritAttrs = false;
+NodeView.props = ["id", "data", "selected"];
+
+function remark(progress) {
+  if (!progress) return "";
+  const turns = Object.values(progress.counts ?? {}).reduce((sum, one) => sum + one, 0);
+  return turns > 1 ? ` · × ${turns}` : "";
+}
+
+const FrameView = ({ data }) => h("div", { class: "loop", style: { width: `${data.width}px`, height: `${data.height}px` } },
+  h("span", { class: "loop-title" }, data.title));
+FrameView.props = ["data"];
+
+function EdgeView({ id, data, ...ends }) {
+  const [path, x, y] = getBezierPath(ends);
+  const { label, actions, insert, isReadonly, between } = data;
+  return [
+    h(BaseEdge, { id, path, interactionWidth: 18, markerEnd: "url(#canvas-arrow)" }),
+    h(EdgeLabelRenderer, null, () => h("div", {
+      class: ["edge-tools nodrag nopan", { chosen: ends.selected }],
+      style: { transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` },
+    }, [
+      label ? h("span", { class: "edge-label" }, label) : null,
+      isReadonly ? null : h("button", {
+        type: "button", class: "into", "data-edge": id, "aria-label": `Add a node ${between}`,
+        onClick: () => actions.more({ into: insert }),
+      }, "+"),
+    ])),
+  ];
+}
+EdgeView.inheritAttrs = false;
+EdgeView.props = ["id", "data", "selected", "sourceX", "sourceY", "targetX", "targetY", "sourcePosition", "targetPosition", "source", "target"];
+
+const NODE_TYPES = { step: markRaw(NodeView), frame: markRaw(FrameView) };
+const EDGE_TYPES = { way: markRaw(EdgeView) };
+
+/** Ways whose words an edge has beside it; of the others there is only one. */
+const WORDLESS = new Set(["always"]);
+
+function nodesOfFlow({ document, kinds, triggers, issues, progress, selection, isReadonly }, plan, actions) {
+  const used = new Map();
+  for (const edge of edgesOf(document)) used.set(edge.from, new Set([...(used.get(edge.from) ?? []), wayOf(edge)]));
+  const step = (id, node, more) => ({
+    id, type: "step", position: { x: plan.boxes.get(id).x, y: plan.boxes.get(id).y }, selected: selection.nodes.has(id),
+    zIndex: 2,
+    data: { node, issues: issues.get(id) ?? [], progress: progress.get(id), used: used.get(id) ?? new Set(), actions, isReadonly, ...more },
+  });
+  const trigger = step(TRIGGER, document.trigger, {
+    isTrigger: true, title: triggers.get(document.trigger.kind)?.title ?? plain(document.trigger.kind ?? "manual"),
+    ways: [{ key: "always", outcome: "always", label: "Next" }],
+    used: new Set(entriesOf(document).length > 0 ? ["always"] : []),
+  });
+  const steps = nodesOf(document).map((node) =>
+    step(node.id, node, { title: kinds.get(node.kind)?.title ?? plain(node.kind), ways: plan.ways.get(node.id) }));
+  const frames = plan.groups.map(({ id, x, y, width, height }) => ({
+    id: `${TRIGGER}/frame/${id}`, type: "frame", position: { x, y }, selectable: false, draggable: false, connectable: false,
+    zIndex: 0, data: { width, height, title: titleOf(document, id, progress.get(id)) },
+  }));
+  return [...frames, trigger, ...steps];
+}
+
+function titleOf(document, id, progress) {
+  const { iterations } = progress ?? {};
+  return `${nodeOf(document, id)?.label ?? id}${iterations ? ` · ${iterations.done}/${iterations.total ?? "?"}` : ""}`;
+}
+
+function edgesOfFlow({ document, progress, selection, isReadonly }, plan, actions) {
+  const name = (id) => (id === TRIGGER ? "the trigger" : nodeOf(document, id)?.label ?? id);
+  const drawn = ({ id, from, to, key, label, insert }) => {
+    const [before, after] = [from === TRIGGER ? "succeeded" : progress.get(from)?.status, progress.get(to)?.status];
+    const isTaken = Boolean(before && after && before !== "skipped" && after !== "skipped");
+    return {
+      id, type: "way", source: from, sourceHandle: key, target: to, selected: selection.edges.has(id), zIndex: 1,
+      class: [key.split(":")[0], { taken: isTaken, dead: before === "skipped" || after === "skipped" }],
+      data: { label, insert, actions, isReadonly, between: `between ${name(from)} and ${name(to)}` },
+    };
+  };
+  const seen = new Set();
+  const edges = edgesOf(document).filter((edge) => plan.boxes.has(edge.from) && plan.boxes.has(edge.to) && edge.from !== edge.to)
+    .filter((edge) => !seen.has(edge.id) && seen.add(edge.id))
+    .map((edge) => {
+      const key = wayOf(edge);
+      const ways = plan.ways.get(edge.from) ?? [];
+      const isAlone = beside(ways).length > 1 && !BELOW.has(edge.outcome);
+      const label = WORDLESS.has(key) || isAlone ? "" : ways.find((way) => way.key === key)?.label;
+      return drawn({ id: edge.id, from: edge.from, to: edge.to, key, label, insert: { edge: edge.id } });
+    });
+  const entries = entriesOf(document).filter((id) => plan.boxes.has(id)).map((id) => drawn({
+    id: `${TRIGGER}/${id}`, from: TRIGGER, to: id, key: "always", insert: { entry: id },
+  }));
+  return [...entries, ...edges];
+}
+
+/** Ids that a selection of the library holds: those of nodes and edges of the document. */
+const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id) => !id.startsWith(`${TRIGGER}/frame`)));
+
+const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "isReadonly"];
+
+/** Emits `move` (positions), `connect`, `open`, `select`, `more` (a place for a new node) and `ready`. */
+export const Canvas = {
+  props: PROPS,
+  emits: ["move", "connect", "open", "select", "more", "focus", "clear"],
+  setup(props, { emit, expose }) {
+    const flow = useVueFlow("automation");
+    const root = ref(null);
+    const actions = {
+      press: (id, event) => {
+        if (!event.ctrlKey && !event.metaKey && !event.shiftKey) emit("open", id);
+      },
+      focus: (id) => emit("focus", id),
+      more: (place) => emit("more", place),
+    };
+    const plan = computed(() => planOf(props.document, props.kinds));
+    const nodes = computed(() => nodesOfFlow(props, plan.value, actions));
+    const edges = computed(() => edgesOfFlow(props, plan.value, actions));
+    const ways = computed(() => [...plan.value.ways].map(([id, all]) => `${id} ${all.map((way) => way.key)}`).join("\n"));
+    watch(ways, () => nextTick(() => flow.updateNodeInternals()));
+    let isFitted = false;
+    flow.onNodesInitialized(() => {
+      if (!isFitted) fit();
+      isFitted = true;
+    });
+    const report = () => {
+      const found = { nodes: chosenOf(flow.getSelectedNodes.value), edges: chosenOf(flow.getSelectedEdges.value) };
+      const isSame = (a, b) => a.size === b.size && [...a].every((one) => b.has(one));
+      if (!isSame(found.nodes, props.selection.nodes) || !isSame(found.edges, props.selection.edges)) emit("select", found);
+    };
+    watch([flow.getSelectedNodes, flow.getSelectedEdges], report);
+    const moved = ({ nodes: dragged }) => emit("move", new Map(dragged.map(({ id, position }) => [id, { ...position }])));
+    function fit() {
+      return flow.fitView({ padding: 0.12, maxZoom: 1 });
+    }
+    const joined = ({ source, sourceHandle, target }) => {
+      const [outcome, ...rest] = (sourceHandle ?? "always").split(":");
+      return { from: source, to: target, outcome, ...(rest.length > 0 ? { caseKey: rest.join(":") } : {}) };
+    };
+    expose({
+      fit, zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
+      pointAt: (x, y) => flow.screenToFlowCoordinate({ x, y }),
+      isOver: (x, y) => root.value.contains(window.document.elementFromPoint(x, y)),
+      middle: () => {
+        const { x, y, width, height } = root.value.getBoundingClientRect();
+        return flow.screenToFlowCoordinate({ x: x + width / 2, y: y + height / 2 });
+      },
+      boxOf: (id) => plan.value.boxes.get(id),
+      boxes: () => plan.value.boxes,
+      arranged: () => arranged(props.document, props.kinds),
+      /** Bring a node into the part of the canvas that no panel covers, unless it is there. */
+      show: async (id, covered = 0) => {
+        const box = plan.value.boxes.get(id);
+        if (!box) return;
+        const { width, height } = root.value.getBoundingClientRect();
+        const { zoom, x, y } = flow.getViewport();
+        const room = width - covered;
+        const at = { left: x + box.x * zoom, top: y + box.y * zoom };
+        const isIn = at.left > 8 && at.left + box.width * zoom < room && at.top > 8 && at.top + box.height * zoom < height;
+        if (isIn || room <= 0) return;
+        await flow.setViewport({ zoom, x: room / 2 - (box.x + box.width / 2) * zoom, y: height / 2 - (box.y + box.height / 2) * zoom });
+      },
+      focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),
+    });
+    return () => h("div", { ref: root, class: "flow" }, [
+      h("svg", { class: "defs", width: 0, height: 0, "aria-hidden": "true" }, h("defs", null, h("marker", {
+        id: "canvas-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse",
+      }, h("path", { class: "arrow", d: "M0 0L8 4L0 8z" })))),
+      h(VueFlow, {
+        id: "automation", nodes: nodes.value, edges: edges.value, nodeTypes: NODE_TYPES, edgeTypes: EDGE_TYPES,
+        nodesFocusable: false, edgesFocusable: false, disableKeyboardA11y: true, deleteKeyCode: null,
+        nodesDraggable: !props.isReadonly, nodesConnectable: !props.isReadonly,
+        multiSelectionKeyCode: ["Control", "Meta"], selectionKeyCode: "Shift", zoomActivationKeyCode: ["Control", "Meta"],
+        panOnScroll: true, zoomOnDoubleClick: false, minZoom: 0.1, maxZoom: 2, nodeDragThreshold: 4, connectOnClick: false,
+        connectionRadius: 30, elevateNodesOnSelect: false,
+        isValidConnection: (one) => refusal(props.document, joined(one)) === null,
+        onNodeDragStop: moved, onSelectionDragStop: moved,
+        onConnect: (one) => emit("connect", joined(one)),
+        onPaneClick: () => emit("clear"),
+      }, {
+        default: () => [
+          h(VueFlowBackground.Background, { gap: 22, size: 1.4, patternColor: "var(--dots)" }),
+          props.document.graph.nodes?.length > 5
+            ? h(VueFlowMiniMap.MiniMap, { pannable: true, zoomable: true, ariaLabel: "Minimap", width: 150, height: 96, nodeColor: colour, nodeBorderRadius: 20 }) : null,
+        ],
+      }),
+    ]);
+  },
+};
+
+const colour = (node) => (node.type === "frame" ? "transparent" : `var(--${node.data.progress?.status ?? "strong"})`);

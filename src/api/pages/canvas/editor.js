@@ -1,0 +1,557 @@
+// The editor of an automation: it loads the draft and the catalog, and wires everything together.
+
+import { duration, plain, span } from "/pages/words.js";
+import { Canvas, icon } from "./canvas.js";
+import { ConnectDialog, HelpDialog, PublishDialog, TestDialog } from "./dialogs.js";
+import { Draft } from "./draft.js";
+import * as graph from "./graph.js";
+import { names } from "./names.js";
+import { NodePanel } from "./node-panel.js";
+import { Palette } from "./palette.js";
+import { roomFor, settled } from "./places.js";
+import { Testing } from "./testing.js";
+import { TriggerPanel } from "./trigger-panel.js";
+
+const { createApp, h, nextTick, ref, shallowReactive, shallowRef, Teleport, watchEffect } = Vue;
+const { TRIGGER } = graph;
+
+const root = window.document.getElementById("editor");
+const { api, page, run: shownRun } = root.dataset;
+const STATES = {
+  saved: "Draft saved", saving: "Saving…", unsaved: "Unsaved changes", refused: "Not saved", conflict: "Not saved", offline: "Not saved, trying again",
+};
+const writes = (element) => element?.closest?.("input, textarea, select, [contenteditable], .ace_editor, dialog");
+const none = () => ({ nodes: new Set(), edges: new Set() });
+
+async function catalogOf() {
+  const answer = await fetch(`${page}/edit/catalog`, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error("The editor could not be loaded. Reload the page.");
+  return answer.json();
+}
+
+/** Everything that the parts share: the document with its history, the draft, the run, what is chosen. */
+class Editor {
+  constructor(catalog, document, draft, shown) {
+    this.catalog = catalog;
+    this.kinds = new Map(catalog.kinds.map((kind) => [kind.kind, kind]));
+    this.triggers = new Map(catalog.triggers.map((kind) => [kind.kind, kind]));
+    this.history = new graph.History(document);
+    this.document = shallowRef(document);
+    this.steps = shallowReactive({ canUndo: false, canRedo: false });
+    this.draft = draft;
+    this.shown = shown;
+    this.run = shallowReactive({ run: null, isOpen: false, nodes: new Map(), data: new Map(), payload: null, dataRunId: null, problem: "" });
+    this.testing = new Testing(api, this.run);
+    this.selection = shallowRef(none());
+    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "" });
+    this.canvas = ref(null);
+    this.palette = ref(null);
+  }
+
+  /** Take an edit: it can be undone, and is saved soon. */
+  edit(document, key = null) {
+    if (this.history.push(document, key)) this.sync();
+  }
+
+  sync() {
+    const { history } = this;
+    this.document.value = history.document;
+    Object.assign(this.steps, { canUndo: history.past.length > 0, canRedo: history.future.length > 0 });
+    this.draft.change(history.document);
+    const { opened } = this.at;
+    if (opened !== null && opened !== TRIGGER && !graph.nodeOf(history.document, opened)) this.close();
+  }
+
+  undo() {
+    if (this.history.undo()) this.sync();
+  }
+
+  redo() {
+    if (this.history.redo()) this.sync();
+  }
+
+  /** The document with every node where it is seen: what is added beside them stays beside them. */
+  get settled() {
+    return settled(this.document.value, this.canvas.value.boxes());
+  }
+
+  get chosen() {
+    const ids = [...this.selection.value.nodes].filter((id) => id !== TRIGGER);
+    const { focused } = this.at;
+    return ids.length > 0 || !focused || focused === TRIGGER ? ids : [focused];
+  }
+
+  select(ids) {
+    this.selection.value = { nodes: new Set(ids), edges: new Set() };
+  }
+
+  add(kind, place) {
+    const { canvas } = this;
+    if (graph.nodesOf(this.document.value).length >= graph.MOST_NODES) {
+      this.say(`An automation can have ${graph.MOST_NODES} nodes.`);
+      return;
+    }
+    const boxes = canvas.value.boxes();
+    const { document, position } = roomFor(this.settled, boxes, place);
+    const { title, outcomes } = this.kinds.get(kind);
+    const main = outcomes.map((one) => one.name).find((name) => !["success", "failure", "finally", "case", "item"].includes(name));
+    const made = graph.add(document, { kind, title, position, after: place.after, into: place.into, outcome: main ?? "always" });
+    this.edit(made.document);
+    this.select([made.id]);
+    this.at.place = null;
+    if (window.innerWidth <= 900) this.at.isPaletteOpen = false;
+    nextTick(() => this.open(made.id, true));
+  }
+
+  /** Where a node goes that is chosen in the palette: after the last one that was added or chosen. */
+  get nextPlace() {
+    if (this.at.place) return this.at.place;
+    const [id] = this.chosen;
+    const node = id && graph.nodeOf(this.document.value, id);
+    if (node) {
+      const used = new Set(graph.edgesOf(this.document.value).filter((edge) => edge.from === id).map(graph.wayOf));
+      const way = graph.waysOf(this.document.value, node, this.kinds.get(node.kind)).find((one) => !used.has(one.key) && !["failure", "finally"].includes(one.outcome));
+      if (way) return { after: { from: id, outcome: way.outcome, caseKey: way.caseKey } };
+    }
+    if (graph.nodesOf(this.document.value).length === 0 || this.at.focused === TRIGGER) return { after: { from: TRIGGER } };
+    return { at: this.canvas.value.middle() };
+  }
+
+  drop(kind, x, y) {
+    const { canvas } = this;
+    if (!canvas.value.isOver(x, y)) return;
+    const over = window.document.elementsFromPoint(x, y).map((one) => one.closest?.(".vue-flow__edge")?.dataset.id).find(Boolean);
+    const at = canvas.value.pointAt(x, y);
+    if (!over) this.add(kind, { at });
+    else if (over.startsWith(`${TRIGGER}/`)) this.add(kind, { into: { entry: over.slice(TRIGGER.length + 1) } });
+    else this.add(kind, { into: { edge: over } });
+  }
+
+  ask(place) {
+    Object.assign(this.at, { place, isPaletteOpen: true, opened: null });
+    nextTick(() => this.palette.value.start());
+  }
+
+  connect(edge) {
+    const refused = graph.refusal(this.document.value, edge);
+    if (refused) this.say(refused);
+    else this.edit(graph.connect(this.document.value, edge));
+  }
+
+  /** Remove edges by their ids on the canvas, where those of the trigger begin with its id. */
+  disconnect(ids) {
+    let document = graph.disconnect(this.document.value, ids);
+    for (const id of ids) {
+      if (id.startsWith(`${TRIGGER}/`)) document = graph.leave(document, id.slice(TRIGGER.length + 1));
+    }
+    return document;
+  }
+
+  remove() {
+    const edges = [...this.selection.value.edges];
+    const nodes = edges.length > 0 && this.selection.value.nodes.size === 0 ? [] : this.chosen;
+    if (nodes.length === 0 && edges.length === 0) return;
+    const next = graph.remove(this.disconnect(edges), { nodes });
+    this.edit(JSON.stringify(next) === JSON.stringify(this.document.value) ? this.document.value : next);
+    this.selection.value = none();
+    if (nodes.includes(this.at.focused)) this.at.focused = null;
+  }
+
+  paste(text) {
+    const made = graph.paste(this.settled, text, this.canvas.value.middle());
+    if (made === null) return this.say(graph.readCopied(text) ? `An automation can have ${graph.MOST_NODES} nodes.` : "The clipboard has no nodes.");
+    this.edit(made.document);
+    this.select(made.ids);
+    return null;
+  }
+
+  duplicate() {
+    if (this.chosen.length === 0) return;
+    const made = graph.duplicate(this.settled, this.chosen);
+    if (!made) return;
+    this.edit(made.document);
+    this.select(made.ids);
+  }
+
+  disable() {
+    if (this.chosen.length > 0) this.edit(graph.toggle(this.document.value, this.chosen));
+  }
+
+  tidy() {
+    if (graph.nodesOf(this.document.value).length === 0) return;
+    this.edit(graph.move(this.document.value, this.canvas.value.arranged()));
+    nextTick(() => this.canvas.value.fit());
+  }
+
+  nudge(x, y) {
+    const boxes = this.canvas.value.boxes();
+    const ids = this.selection.value.nodes.size > 0 ? [...this.selection.value.nodes] : [this.at.focused].filter(Boolean);
+    const places = ids.filter((id) => boxes.has(id)).map((id) => [id, { x: boxes.get(id).x + x, y: boxes.get(id).y + y }]);
+    if (places.length > 0) this.edit(graph.move(this.settled, new Map(places)), `nudge ${ids}`);
+  }
+
+  /** Open the panel of a node, which stays in view beside it. */
+  open(id, isNew = false) {
+    this.history.settle();
+    Object.assign(this.at, { opened: id, place: null });
+    this.selection.value = { nodes: new Set([id]), edges: new Set() };
+    nextTick(() => {
+      const shown = window.document.querySelector(".panel-of");
+      this.canvas.value.show(id, shown?.offsetWidth ?? 0);
+      if (isNew) shown?.querySelector(".panel-middle input")?.select();
+    });
+  }
+
+  close() {
+    const { opened } = this.at;
+    this.history.settle();
+    this.at.opened = null;
+    if (opened !== null) nextTick(() => this.canvas.value?.focus(opened));
+  }
+
+  /** Lead to a problem: its node is brought into view and opened. */
+  lead({ nodeId }) {
+    this.at.dialog = null;
+    if (nodeId !== TRIGGER && !graph.nodeOf(this.document.value, nodeId)) return;
+    this.open(nodeId);
+  }
+
+  say(text) {
+    this.at.said = text;
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => { this.at.said = ""; }, 6000);
+  }
+
+  /** Move the focus along the edges and between branches, as on the page of a run. */
+  step(key) {
+    const { focused } = this.at;
+    const document = this.document.value;
+    const entries = graph.entriesOf(document);
+    const boxes = this.canvas.value.boxes();
+    if (!focused || !boxes.has(focused)) return this.canvas.value.focus(TRIGGER);
+    const next = {
+      ArrowRight: () => (focused === TRIGGER ? entries[0] : graph.edgesOf(document).find((edge) => edge.from === focused)?.to),
+      ArrowLeft: () => graph.edgesOf(document).find((edge) => edge.to === focused)?.from ?? (entries.includes(focused) ? TRIGGER : undefined),
+      ArrowDown: () => this.beside(1), ArrowUp: () => this.beside(-1),
+    }[key]();
+    if (next !== undefined && boxes.has(next)) this.canvas.value.focus(next);
+    return null;
+  }
+
+  beside(sign) {
+    const boxes = this.canvas.value.boxes();
+    const own = boxes.get(this.at.focused);
+    return [...boxes].filter(([, box]) => sign * (box.y - own.y) > 1 && Math.abs(box.x - own.x) < own.width)
+      .sort(([, a], [, b]) => sign * (a.y - b.y))[0]?.[0];
+  }
+
+  async test(wanted) {
+    this.at.dialog = null;
+    await this.tried(async () => {
+      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then test it.");
+      await this.testing.test(this.document.value, wanted);
+    });
+  }
+
+  async from(nodeId, isAlone) {
+    await this.tried(async () => {
+      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then run it.");
+      await this.testing.from(nodeId, this.shown.draftVersionId ?? this.shown.publishedVersionId, isAlone);
+    });
+  }
+
+  async retry() {
+    await this.tried(async () => {
+      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then retry.");
+      await this.testing.retry();
+    });
+  }
+
+  async tried(work) {
+    try {
+      await work();
+    } catch (error) {
+      const details = (error.details ?? []).map((one) => one.message);
+      this.run.problem = [error.message, ...details.slice(0, 3)].join(" ");
+    }
+  }
+
+  async publish(note) {
+    const { at } = this;
+    Object.assign(at, { isBusy: true, problem: "" });
+    try {
+      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet.");
+      if (!this.shown.draftVersionId) throw new Error("No changes to publish.");
+      await this.draft.publish(note);
+      at.dialog = null;
+      this.say(`Version ${this.shown.version} published`);
+    } catch (error) {
+      at.problem = [error.message, ...(error.details ?? []).map((one) => one.message).slice(0, 3)].join(" ");
+    } finally {
+      at.isBusy = false;
+    }
+  }
+
+  keep(payload) {
+    const document = this.document.value;
+    const taken = new Set((document.graph.testPayloads ?? []).map((one) => one.id));
+    const id = graph.unique("example", taken);
+    const name = `Example ${taken.size + 1}`;
+    this.edit(graph.changeGraph(document, { testPayloads: [...(document.graph.testPayloads ?? []), { id, name, payload }] }));
+    this.say(`${name} saved`);
+  }
+}
+
+const button = (label, onClick, more = {}) => h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
+
+/** Issues by node; those of no node that is there are of the graph as a whole. */
+function issuesOf(editor) {
+  const ids = new Set([TRIGGER, ...graph.nodesOf(editor.document.value).map((node) => node.id)]);
+  const found = new Map();
+  for (const issue of editor.shown.issues) {
+    const id = ids.has(issue.nodeId) ? issue.nodeId : "";
+    found.set(id, [...(found.get(id) ?? []), issue]);
+  }
+  return found;
+}
+
+const nameOf = (editor, id) => (id === TRIGGER ? "Trigger" : graph.nodeOf(editor.document.value, id)?.label ?? (id || "Automation"));
+const worded = (editor, { nodeId, path, message }) => `${nameOf(editor, nodeId)}: ${path ? `${path} ` : ""}${message}`;
+
+function problems(editor) {
+  const { issues } = editor.shown;
+  if (issues.length === 0) return null;
+  const errors = issues.filter((one) => one.severity !== "warning").length;
+  return h("details", { class: "problems confirm" }, [
+    h("summary", { class: ["button small", errors > 0 ? "wrong" : "warn"] }, `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`),
+    h("ul", { class: "menu" }, issues.slice(0, 100).map((one) => h("li", null, h("button", { type: "button", onClick: () => editor.lead(one) }, [
+      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [one.path ? `${one.path}: ` : "", one.message, one.severity === "warning" ? " (warning)" : ""]),
+    ])))),
+  ]);
+}
+
+const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
+  h("span", { class: ["save-state", editor.shown.state], role: "status", title: editor.shown.message }, STATES[editor.shown.state]),
+  problems(editor),
+  button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
+  button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
+  button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
+  button("Test", () => { editor.at.dialog = { name: "test" }; }, { class: "small" }),
+  button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
+]);
+
+function banners(editor) {
+  const { shown, run } = editor;
+  const bars = [];
+  if (shown.state === "conflict") {
+    bars.push(h("div", { class: "bar wrong", role: "alert" }, [
+      h("span", null, [h("b", null, "Someone else changed this draft."), " Your changes are not saved."]),
+      h("a", { class: "button small", href: `${page}/edit`, target: "_blank" }, "View the current draft"),
+      button("Overwrite", () => editor.draft.overwrite(), { class: "small primary" }),
+    ]));
+  }
+  if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
+  if (run.problem) {
+    bars.push(h("div", { class: "bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
+  }
+  if (run.run) bars.push(runBar(editor));
+  if (editor.at.said) bars.push(h("div", { class: "bar", role: "status" }, editor.at.said));
+  return h("div", { class: "bars" }, bars);
+}
+
+function runBar(editor) {
+  const { testing, run: { run, isOpen } } = editor;
+  const took = span(run.startedAt, run.completedAt);
+  const hasFailed = ["failed", "timed_out"].includes(run.status);
+  return h("div", { class: "bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
+    h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
+    h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
+      run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
+    isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
+    hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses this draft, and the outputs of nodes that succeeded. Calls are real." }) : null,
+    h("a", { class: "button small", href: `/runs/${run.id}` }, "View run"),
+    button("Close", () => testing.close(), { class: "small", "aria-label": "Hide the run" }),
+  ]);
+}
+
+function tools(editor) {
+  const { chosen } = editor;
+  const edges = editor.selection.value.edges.size;
+  if (editor.at.opened !== null || (editor.selection.value.nodes.size === 0 && edges === 0)) return null;
+  const one = chosen.length === 1 ? chosen[0] : null;
+  return h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, [
+    one ? button("Open", () => editor.open(one), { class: "small" }) : null,
+    one ? button("Connect", () => { editor.at.dialog = { name: "connect", from: one }; }, { class: "small" }) : null,
+    one ? button("Test up to here", () => { editor.at.dialog = { name: "test", stopAt: one }; }, { class: "small" }) : null,
+    one ? button("Run this node", () => editor.from(one, true), { class: "small", title: "Runs this node alone with the data of the last run. Calls are real." }) : null,
+    one && editor.run.dataRunId ? button("Run from here", () => editor.from(one, false), { class: "small", title: "Runs this node and what follows, with the data of the last run. Calls are real." }) : null,
+    chosen.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
+    chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
+    chosen.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
+  ]);
+}
+
+/** Earlier nodes whose outputs a node can read, the nearest last, and the trigger. */
+function outputsOf(editor, id) {
+  const document = editor.document.value;
+  const payload = editor.run.payload ?? document.graph.testPayloads?.[0]?.payload ?? null;
+  const earlier = graph.nodesOf(document).filter((node) => node.id !== id && graph.leads(document, node.id, id));
+  return [
+    { id: TRIGGER, label: "Trigger", output: payload },
+    ...earlier.map((node) => ({ id: node.id, kind: node.kind, label: node.label ?? node.id, output: editor.run.data.get(node.id)?.output ?? null })),
+  ];
+}
+
+function panel(editor, issues) {
+  const { opened } = editor.at;
+  if (opened === null) return null;
+  const shared = { catalog: editor.catalog, names, issues: issues.get(opened) ?? [], readonly: false, onClose: () => editor.close() };
+  const inner = opened === TRIGGER
+    ? h(TriggerPanel, { ...shared, key: opened, trigger: editor.document.value.trigger, automation: editor.shown.automation, outputs: outputsOf(editor, opened),
+      onChange: (trigger) => editor.edit(graph.changeTrigger(editor.document.value, trigger), "trigger") })
+    : h(NodePanel, { ...shared, key: opened, node: graph.nodeOf(editor.document.value, opened), kind: editor.kinds.get(graph.nodeOf(editor.document.value, opened).kind),
+      data: editor.run.data.get(opened) ?? null, outputs: outputsOf(editor, opened),
+      onChange: (node) => {
+        const next = graph.changeNode(editor.document.value, opened, node);
+        const index = graph.nodesOf(editor.document.value).findIndex((one) => one.id === opened);
+        editor.edit(next, `node ${opened}`);
+        const { id } = graph.nodesOf(next)[index];
+        if (id !== opened) editor.open(id);
+      } });
+  return h("section", { class: "panel-of", "aria-label": opened === TRIGGER ? "Trigger" : "Node" }, inner);
+}
+
+function dialog(editor) {
+  const { at } = editor;
+  const close = () => { at.dialog = null; };
+  const errors = editor.shown.issues.filter((one) => one.severity !== "warning");
+  switch (at.dialog?.name) {
+    case "test": return h(TestDialog, { document: editor.document.value, data: editor.run.data, payload: editor.run.payload, earlier: editor.testing.earlier,
+      stopAt: at.dialog.stopAt, onTest: (wanted) => editor.test(wanted), onExample: (payload) => editor.keep(payload), onClose: close });
+    case "publish": return h(PublishDialog, { errors: errors.map((one) => ({ ...one, text: worded(editor, one) })), changes: `${page}/edit/changes`, problem: at.problem, isBusy: at.isBusy,
+      onPublish: (note) => editor.publish(note), onLead: (one) => editor.lead(one), onClose: close });
+    case "connect": return h(ConnectDialog, { document: editor.document.value, kinds: editor.kinds, from: at.dialog.from,
+      onConnect: (edge) => editor.connect(edge), onRemove: (id) => editor.edit(editor.disconnect([id])), onClose: close });
+    case "help": return h(HelpDialog, { onClose: close });
+    default: return null;
+  }
+}
+
+function view(editor) {
+  const { at } = editor;
+  const issues = issuesOf(editor);
+  const isEmpty = graph.nodesOf(editor.document.value).length === 0;
+  const placeName = at.place?.after ? `After ${at.place.after.from === TRIGGER ? "the trigger" : graph.nodeOf(editor.document.value, at.place.after.from)?.label ?? at.place.after.from}`
+    : at.place?.into ? "Into the connection" : "";
+  return [
+    head(editor),
+    banners(editor),
+    h("div", { class: "workbench" }, [
+      h(Palette, { ref: editor.palette, kinds: editor.catalog.kinds, place: placeName, isOpen: at.isPaletteOpen,
+        onPick: (kind) => editor.add(kind, editor.nextPlace), onDrop: (kind, x, y) => editor.drop(kind, x, y),
+        onClose: () => { Object.assign(at, { isPaletteOpen: false, place: null }); editor.canvas.value.focus(at.focused ?? TRIGGER); } }),
+      h("div", { class: "stage" }, [
+        h(Canvas, { ref: editor.canvas, document: editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
+          progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, isReadonly: false,
+          onMove: (places) => editor.edit(graph.move(editor.settled, places)), onConnect: (edge) => editor.connect(edge),
+          onOpen: (id) => editor.open(id), onSelect: (found) => { editor.selection.value = found; },
+          onMore: (place) => editor.ask(place), onFocus: (id) => { at.focused = id; },
+          onClear: () => { at.place = null; if (at.opened !== null) editor.close(); } }),
+        isEmpty ? h("p", { class: "begin" }, "Add the first node from the palette, or press N.") : null,
+        tools(editor),
+        h("div", { class: "zoom", role: "group", "aria-label": "View" }, [
+          button("Add node", () => editor.ask(null), { class: "small primary", "aria-keyshortcuts": "n" }),
+          button("−", () => editor.canvas.value.zoomOut(), { class: "small", "aria-label": "Zoom out" }),
+          button("Fit", () => editor.canvas.value.fit(), { class: "small" }),
+          button("+", () => editor.canvas.value.zoomIn(), { class: "small", "aria-label": "Zoom in" }),
+          button("?", () => { at.dialog = { name: "help" }; }, { class: "small", "aria-label": "Keyboard shortcuts" }),
+        ]),
+        panel(editor, issues),
+      ]),
+    ]),
+    dialog(editor),
+  ];
+}
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/** What a key does; undefined for one that is not ours. */
+function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
+  const name = key.length === 1 ? key.toLowerCase() : key;
+  if (ctrlKey || metaKey) {
+    return { z: () => (shiftKey ? editor.redo() : editor.undo()), y: () => editor.redo(), d: () => editor.duplicate(),
+      a: () => editor.select(graph.nodesOf(editor.document.value).map((node) => node.id)), s: () => editor.draft.flush() }[name];
+  }
+  if (ARROWS[key]) {
+    const [x, y] = ARROWS[key];
+    return shiftKey ? () => editor.nudge(16 * x, 16 * y) : () => editor.step(key);
+  }
+  const { focused } = editor.at;
+  const onCanvas = target.closest?.(".flow") || target === window.document.body || target.id === "content";
+  return {
+    "/": () => editor.ask(null), n: () => editor.ask(null), f: () => editor.canvas.value.fit(), l: () => editor.tidy(),
+    "?": () => { editor.at.dialog = { name: "help" }; }, d: () => editor.disable(),
+    ...(onCanvas ? { Delete: () => editor.remove(), Backspace: () => editor.remove() } : {}),
+    ...(focused ? { c: () => { editor.at.dialog = { name: "connect", from: focused }; },
+      a: () => editor.ask(focused === TRIGGER ? { after: { from: TRIGGER } } : editor.nextPlace) } : {}),
+    Escape: () => { if (editor.at.opened !== null) editor.close(); else editor.selection.value = none(); },
+  }[name];
+}
+
+function listen(editor) {
+  // Before the console hears the key: `/` is its search elsewhere.
+  window.addEventListener("keydown", (event) => {
+    if (writes(event.target) || window.document.querySelector("dialog[open]") || event.altKey) return;
+    if (editor.at.opened !== null && event.target.closest?.(".panel-of") && event.key !== "Escape") return;
+    const act = command(editor, event);
+    if (!act) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    act();
+  }, true);
+  const hasText = (event) => writes(event.target) || !getSelection().isCollapsed;
+  window.document.addEventListener("copy", (event) => copied(editor, event, hasText(event)));
+  window.document.addEventListener("cut", (event) => {
+    if (copied(editor, event, hasText(event))) editor.remove();
+  });
+  window.document.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (writes(event.target) || !text) return;
+    event.preventDefault();
+    editor.paste(text);
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (!editor.draft.isSaved) event.preventDefault();
+  });
+  for (const link of window.document.querySelectorAll("#editor-tabs a")) {
+    link.addEventListener("click", async (event) => {
+      event.preventDefault();
+      if (await editor.draft.flush()) location.assign(link.href);
+      else editor.say("The draft isn't saved yet.");
+    });
+  }
+}
+
+function copied(editor, event, isText) {
+  if (isText || editor.chosen.length === 0) return false;
+  event.clipboardData.setData("text/plain", graph.copy(editor.document.value, editor.chosen));
+  event.preventDefault();
+  return true;
+}
+
+async function start() {
+  const shown = shallowReactive({ state: "saved", message: "", issues: [], draftVersionId: null, publishedVersionId: null, version: null, automation: null });
+  const draft = new Draft(api, shown);
+  const [catalog, document] = await Promise.all([catalogOf(), draft.load()]);
+  const editor = new Editor(catalog, document, draft, shown);
+  createApp({ render: () => view(editor) }).mount(root);
+  listen(editor);
+  watchEffect(() => { window.document.getElementById("editor-discard").hidden = !shown.draftVersionId; });
+  root.dataset.ready = "true";
+  const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();
+  await data.catch((error) => { editor.run.problem = shownRun ? error.message : ""; });
+}
+
+start().catch((error) => {
+  root.replaceChildren(Object.assign(window.document.createElement("p"), { className: "banner", role: "alert", textContent: error.message }));
+});

@@ -1,0 +1,615 @@
+"""The canvas of an automation in a real browser: it is built, tested and mended without JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from models.automation.automations.rules.graph.shapes import Graph
+from tests.support.browser import Page
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import Json, graph, node
+from tests.support.hooks import signed
+from tests.support.patience import eventually
+from tests.support.person import Person, axis, quoted, sign_in
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = [pytest.mark.takes(seconds=40)]
+
+RANDOM_EDITS = (Path(__file__).parent / "random_edits.js").read_text()
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def person(server: Server, space: Space) -> Person:
+    return Person(server, space)
+
+
+async def opened(page: Page, person: Person, automation_id: str, tail: str = "") -> None:
+    """Open the editor of an automation in a session, and wait until it is there."""
+    await sign_in(page, person.server, person.space)
+    await page.open(f"{person.home}/automations/{automation_id}/edit{tail}")
+    await page.until("document.getElementById('editor').dataset.ready === 'true'")
+    await page.until("document.querySelector('.vue-flow__node') !== null")
+
+
+async def draft(person: Person, automation_id: str) -> Json:
+    path = f"{person.space.path}/automations/{automation_id}"
+    found: Json = await person.call("GET", path)
+    return found
+
+
+def face(node_id: str) -> str:
+    return f'[data-face="{node_id}"]'
+
+
+def one(selector: str) -> str:
+    """The first element of a selector, as an expression."""
+    return f"document.querySelector({json.dumps(selector)})"
+
+
+async def saved(page: Page) -> None:
+    """Until everything is saved that was changed so far."""
+    await page.until("document.querySelector('.save-state').innerText === 'Draft saved'")
+
+
+async def drag(page: Page, start: list[float], end: list[float]) -> None:
+    """Press at one point, move, and let go at another."""
+    steps = [
+        [start[0] + (end[0] - start[0]) * n / 8, start[1] + (end[1] - start[1]) * n / 8]
+        for n in range(9)
+    ]
+    await page.send("Input.dispatchMouseEvent", type="mouseMoved", x=start[0], y=start[1])
+    await page.send(
+        "Input.dispatchMouseEvent",
+        type="mousePressed",
+        x=start[0],
+        y=start[1],
+        button="left",
+        clickCount=1,
+        buttons=1,
+    )
+    for x, y in steps:
+        await page.send(
+            "Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left", buttons=1
+        )
+    await page.send(
+        "Input.dispatchMouseEvent",
+        type="mouseReleased",
+        x=end[0],
+        y=end[1],
+        button="left",
+        clickCount=1,
+    )
+
+
+async def middle(page: Page, selector: str) -> list[float]:
+    """The middle of an element that does not move any more."""
+    place = (
+        f"(() => {{ const at = {one(selector)}.getBoundingClientRect();"
+        " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
+    )
+    places: list[Any] = []
+
+    async def has_stopped() -> bool:
+        places.append(await page.evaluate(place))
+        return places[-1:] == places[-2:-1]
+
+    await page.until(f"{one(selector)} !== null")
+    await eventually(has_stopped, what=f"{selector} that does not move")
+    found: list[float] = places[-1]
+    return found
+
+
+async def fill(page: Page, path: str, text: str) -> None:
+    """Type into a field of the panel, by its path."""
+    field = f'[data-path="{path}"] :is(.ace_text-input, textarea, input:not([type=checkbox]))'
+    await page.until(f"{one(field)} !== null")
+    await page.evaluate(f"{one(field)}.focus()")
+    await page.evaluate("document.activeElement.select?.()")
+    await page.send("Input.insertText", text=text)
+
+
+async def choose(page: Page, selector: str, value: str) -> None:
+    """Choose an option of a select by its value."""
+    await page.until(f"[...{one(selector)}.options].some(one => one.value === {json.dumps(value)})")
+    await page.evaluate(
+        f"(() => {{ const one = {one(selector)}; one.value = {json.dumps(value)};"
+        " one.dispatchEvent(new Event('input', { bubbles: true }));"
+        " one.dispatchEvent(new Event('change', { bubbles: true })); })()"
+    )
+
+
+async def press(page: Page, label: str) -> None:
+    """Click the button, or the summary, of these words."""
+    found = (
+        "[...document.querySelectorAll('button, summary')].find(one => one.innerText.trim() === "
+    )
+    await page.until(f"{found}{json.dumps(label)}) !== undefined")
+    await page.evaluate(f"{found}{json.dumps(label)}).setAttribute('data-pressed', '')")
+    await page.click("[data-pressed]")
+    await page.evaluate("document.querySelector('[data-pressed]')?.removeAttribute('data-pressed')")
+
+
+async def tick(page: Page, path: str) -> None:
+    await page.until(
+        f"document.querySelector('[data-path=\"{path}\"] input[type=checkbox]') !== null"
+    )
+    await page.click(f'[data-path="{path}"] input[type=checkbox]')
+
+
+async def add_after(page: Page, node_id: str, kind: str, way: str = "") -> None:
+    """Add a node by the `+` after another, and a click in the palette."""
+    label = f", {way}" if way else ""
+    more = (
+        f'.step[data-node="{node_id}"] .more[aria-label$="{label}"]'
+        if way
+        else f'.step[data-node="{node_id}"] .more'
+    )
+    if await page.evaluate("document.querySelector('.panel-of') !== null"):
+        await page.press("Escape")
+        await page.until("document.querySelector('.panel-of') === null")
+    await page.click(more)
+    await page.until("document.activeElement.classList.contains('find-node')")
+    await page.click(f"[data-kind={kind}]")
+    await page.until("document.querySelector('.panel-of') !== null")
+
+
+async def test_random_edits_leave_a_document_and_can_be_undone(
+    page: Page, server: Server, person: Person
+) -> None:
+    await page.open(f"{server.url}/sign-in")
+    kinds = ["transform", "http_request", "condition", "for_each", "approval"]
+    found = await page.evaluate(f"({RANDOM_EDITS})({list(range(1, 41))}, 60, {kinds})")
+    assert found["failures"] == []
+    automation_id = await person.automation(small(), publish=False)
+    path = f"{person.space.path}/automations/{automation_id}/validate"
+    for document in found["documents"]:
+        content = document["graph"]
+        del content["unknown"]
+        for one in [*content["nodes"], *content["edges"]]:
+            one.pop("mystery", None)
+            one.pop("odd", None)
+        Graph.model_validate(content)
+    # Whatever was made is a graph to the API, whose problems it names.
+    issues = [
+        (await person.call("POST", path, {"graph": one["graph"]}))["referenceIssues"]
+        for one in found["documents"][:5]
+    ]
+    assert all(isinstance(one, list) for one in issues)
+
+
+async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Server) -> None:
+    await page.open(f"{server.url}/sign-in")
+    config = {
+        "collect": "read",
+        "expression": "nodes.read.total > 1 && nodes.reader.x",
+        "text": {"type": "template", "value": 'nodes.read {{ nodes["read"].total }}'},
+        "list": [
+            {"type": "node", "value": "read[0]"},
+            {"type": "node", "value": "reader.x"},
+            {"type": "literal", "value": {"type": "node", "value": "read"}},
+        ],
+    }
+    nodes = [
+        {"id": "read", "kind": "transform", "config": {}},
+        {
+            "id": "use",
+            "kind": "for_each",
+            "config": config,
+            "input": {"a": {"type": "node", "value": "read.total"}},
+        },
+    ]
+    content = {
+        "nodes": nodes,
+        "edges": [{"id": "e", "from": "read", "to": "use"}],
+        "entryNodeIds": ["read"],
+    }
+    renamed = await page.evaluate(
+        f"import('/pages/canvas/graph.js').then((g) => g.changeNode({{ graph: {json.dumps(content)},"
+        " trigger: {} }, 'read', { id: 'fetch order', kind: 'transform' }).graph)"
+    )
+    first, second = renamed["nodes"]
+    assert (first["id"], renamed["entryNodeIds"], renamed["edges"][0]["from"]) == (
+        "fetch order",
+        ["fetch order"],
+        "fetch order",
+    )
+    assert second["input"] == {"a": {"type": "node", "value": "fetch order.total"}}
+    assert second["config"] == {
+        "collect": "fetch order",
+        "expression": 'nodes["fetch order"].total > 1 && nodes.reader.x',
+        "text": {"type": "template", "value": 'nodes.read {{ nodes["fetch order"].total }}'},
+        "list": [
+            {"type": "node", "value": "fetch order[0]"},
+            {"type": "node", "value": "reader.x"},
+            {"type": "literal", "value": {"type": "node", "value": "read"}},
+        ],
+    }
+
+
+def small() -> Json:
+    return graph(
+        node("read", "transform", label="Read the order", output={"total": 42}),
+        node("check", "condition", label="Is it large?", expression="nodes.read.total > 10.0"),
+        node("tell", "transform", label="Tell", output={"told": True}),
+        edges=[("read", "check"), ("check", "tell", "true")],
+    )
+
+
+async def built(page: Page, url: str, database_id: str) -> None:
+    """Build an automation from nothing by the mouse."""
+    await page.click(face(":trigger"))
+    await choose(page, "#trigger-kind", "webhook")
+    await add_after(page, ":trigger", "http_request")
+    await fill(page, "config.url", url)
+    await add_after(page, "http_request", "condition")
+    await fill(page, "config.expression", "nodes.http_request.status == 200")
+    await add_after(page, "condition", "approval", "True")
+    await fill(page, "config.title", "Order it?")
+    await choose(page, '[data-path="config.role"] select', "owner")
+    await press(page, "More options")
+    await tick(page, "config.allowSelf")
+    await add_after(page, "approval", "create_record", "Approved")
+    await choose(page, '[data-path="config.databaseId"] select', database_id)
+    await fill(page, "config.title", "From the canvas")
+    await add_after(page, "create_record", "notify")
+    await fill(page, "config.title", "Ordered")
+    await press(page, "Role")
+    await choose(page, '[data-path="config.role"] select', "owner")
+    await page.press("Escape")
+
+
+async def called(person: Person, published: Json) -> Json:
+    """Call the webhook of an automation, and approve what its run asks. The run that ended."""
+    content = b'{"order": 1}'
+    headers = {"Content-Type": "application/json", **signed(published["webhookSecret"], content)}
+    async with httpx2.AsyncClient(base_url=person.server.url, trust_env=False) as http:
+        answer = await http.post(published["webhookPath"], content=content, headers=headers)
+    assert answer.status_code == 202, answer.text
+    path = f"{person.space.path}/automations/{published['id']}/runs"
+
+    async def waits() -> bool:
+        runs = (await person.call("GET", path))["runs"]
+        return [one["status"] for one in runs] == ["waiting"]
+
+    await eventually(waits, "a run that waits for approval")
+    run = (await person.call("GET", path))["runs"][0]
+    await person.call("POST", f"{path}/{run['id']}/nodes/approval/resume", {"decision": "approved"})
+    ended = await person.call("GET", f"{path}/{run['id']}?wait=30")
+    return dict(ended)
+
+
+async def test_an_automation_is_built_and_published_by_mouse(
+    page: Page, person: Person, serve: Serve, screens: Path
+) -> None:
+    endpoint = await serve(reply(200, {"stock": 7}))
+    space = person.space
+    fields = [{"key": "name", "label": "Name", "kind": "text"}]
+    database = await person.call(
+        "POST", f"{space.path}/databases", {"label": "Orders", "fields": fields}
+    )
+    made = await person.call(
+        "POST", f"{space.path}/automations", {"label": "From nothing", "enabled": True}
+    )
+    await opened(page, person, made["id"])
+    await page.screenshot(screens / "canvas-0-nodes.png")
+    await built(page, endpoint.url, database["id"])
+    await saved(page)
+    await page.screenshot(screens / "canvas-5-nodes.png")
+    assert (await draft(person, made["id"]))["referenceIssues"] == []
+
+    await press(page, "Publish")
+    await page.until(
+        "document.querySelector('dialog#publish .changes').innerText.includes('first version')"
+    )
+    await page.click("dialog#publish [type=submit]")
+    await page.until("document.querySelector('dialog#publish') === null")
+    published = await draft(person, made["id"])
+    assert (published["version"], published["hasUnpublishedChanges"]) == (1, False)
+    ended = await called(person, published)
+    assert (ended["status"], ended.get("error")) == ("succeeded", None)
+    records = (await person.call("GET", f"/v1/databases/{database['id']}/records"))["records"]
+    assert [one["title"] for one in records] == ["From the canvas"]
+
+
+async def keys(page: Page, *names: str) -> None:
+    for name in names:
+        await page.press(name)
+
+
+async def with_control(page: Page, key: str, *, shift: bool = False) -> None:
+    """A key with Control held."""
+    for kind in ("rawKeyDown", "keyUp"):
+        await page.send(
+            "Input.dispatchKeyEvent",
+            type=kind,
+            key=key,
+            code=f"Key{key.upper()}",
+            windowsVirtualKeyCode=ord(key.upper()),
+            modifiers=2 + 8 * shift,
+        )
+
+
+def is_there(node_id: str) -> str:
+    return f"{one(face(node_id))} !== null"
+
+
+async def edges(person: Person, automation_id: str) -> list[tuple[str, str, str]]:
+    content = (await draft(person, automation_id))["graph"]
+    return sorted((edge["from"], edge["to"], edge["outcome"]) for edge in content["edges"])
+
+
+async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
+    page: Page, person: Person
+) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id)
+    await page.evaluate(f"{one(face('check'))}.focus()")
+    await page.press("n")
+    await page.until("document.activeElement.classList.contains('find-node')")
+    await keys(page, *"delay", "Enter")
+    await page.until(is_there("delay"))
+    # It follows the focused node, by its first way that leads nowhere yet.
+    await saved(page)
+    assert ("check", "delay", "false") in await edges(person, automation_id)
+    await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
+    await page.until("document.activeElement.dataset.face === 'delay'")
+    await page.press("c")
+    await page.until("document.querySelector('dialog#connect') !== null")
+    assert await page.evaluate(
+        "[...document.querySelector('#connect .join select').options].map(o => o.value)"
+    ) == ["tell"]
+    await keys(page, "Tab", "Enter")
+    await page.until(
+        "document.querySelector('#connect .connections').innerText.includes('Delay → Tell')"
+    )
+    await page.press("Escape")
+    await saved(page)
+    assert ("delay", "tell", "always") in await edges(person, automation_id)
+    before = await edges(person, automation_id)
+
+    await page.evaluate(f"{one(face('delay'))}.focus()")
+    await page.press("ArrowRight")
+    await page.until("document.activeElement.dataset.face === 'tell'")
+    await page.press("ArrowLeft")
+    await page.until("document.activeElement.dataset.face === 'check'")
+    await page.evaluate(f"{one(face('delay'))}.focus()")
+    await page.press("Delete")
+    await page.until(f"!({is_there('delay')})")
+    await saved(page)
+    # What led to it leads to what followed.
+    assert ("check", "tell", "false") in await edges(person, automation_id)
+    await with_control(page, "z")
+    await page.until(is_there("delay"))
+    await saved(page)
+    assert await edges(person, automation_id) == before
+    await with_control(page, "z", shift=True)
+    await page.until(f"!({is_there('delay')})")
+    for _ in range(4):
+        await with_control(page, "z")
+    await page.until(
+        "document.activeElement !== null && [...document.querySelectorAll('.button')].find(b => b.innerText === 'Undo').disabled"
+    )
+    await saved(page)
+    content = (await draft(person, automation_id))["graph"]
+    assert [one["id"] for one in content["nodes"]] == ["read", "check", "tell"]
+    assert "position" not in content["nodes"][0]
+
+
+async def test_nodes_are_dragged_connected_inserted_and_copied_by_mouse(
+    page: Page, person: Person
+) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id)
+    canvas = await middle(page, ".flow")
+    await drag(page, await middle(page, "[data-kind=delay]"), [canvas[0], canvas[1] + 220])
+    await page.until(is_there("delay"))
+    await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
+    handle = '.step[data-node="check"] .vue-flow__handle[data-handleid="false"]'
+    await drag(
+        page,
+        await middle(page, handle),
+        await middle(page, '.step[data-node="delay"] .vue-flow__handle-left'),
+    )
+    await saved(page)
+    await page.until("document.querySelectorAll('.vue-flow__edge').length === 4")
+    await saved(page)
+    assert ("check", "delay", "false") in await edges(person, automation_id)
+
+    before = {
+        one["id"]: one.get("position")
+        for one in (await draft(person, automation_id))["graph"]["nodes"]
+    }
+    start = await middle(page, face("delay"))
+    await drag(page, start, [start[0] + 60, start[1] + 40])
+    await page.until("document.querySelector('.save-state').innerText !== 'Draft saved'")
+    await saved(page)
+    after = {
+        one["id"]: one["position"] for one in (await draft(person, automation_id))["graph"]["nodes"]
+    }
+    assert after["delay"]["x"] > before["delay"]["x"]
+    assert {**after, "delay": None} == {**before, "delay": None}
+
+    await page.click(
+        ".edge-tools .into[aria-label='Add a node between Read the order and Is it large?']"
+    )
+    await page.until("document.activeElement.classList.contains('find-node')")
+    await page.click("[data-kind=transform]")
+    await page.until(is_there("transform"))
+    await saved(page)
+    found = await edges(person, automation_id)
+    assert {("read", "transform", "always"), ("transform", "check", "always")} <= set(found)
+    assert ("read", "check", "always") not in found
+
+    await page.press("Escape")
+    await with_control(page, "a")
+    await with_control(page, "d")
+    await page.until(is_there("check_2"))
+    await saved(page)
+    copies = [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]]
+    assert sorted(copies) == sorted(
+        [
+            *(one for one in copies if "_2" not in one),
+            *(f"{one}_2" for one in copies if "_2" not in one),
+        ]
+    )
+    copied = next(
+        one
+        for one in (await draft(person, automation_id))["graph"]["nodes"]
+        if one["id"] == "check_2"
+    )
+    assert copied["config"]["expression"] == "nodes.read_2.total > 10.0"
+    await press(page, "Tidy up")
+    await saved(page)
+
+
+async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    path = f"{person.space.path}/automations/{automation_id}"
+    await opened(page, person, automation_id)
+    # Another label is no conflict.
+    await person.call("PATCH", path, {"label": "Renamed"})
+    await page.click(face("tell"))
+    await fill(page, "label", "Mine")
+    await saved(page)
+    assert (await draft(person, automation_id))["graph"]["nodes"][2]["label"] == "Mine"
+    theirs = graph(node("theirs", "transform", output={}))
+    await person.call("PATCH", path, {"graph": theirs})
+    await fill(page, "label", "Mine again")
+    await page.until(
+        "document.querySelector('.bar.wrong').innerText.includes('Someone else changed this draft')"
+    )
+    assert [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]] == [
+        "theirs"
+    ]
+    await press(page, "Overwrite")
+    await saved(page)
+    assert (await draft(person, automation_id))["graph"]["nodes"][2]["label"] == "Mine again"
+    page.problems = [one for one in page.problems if "409" not in one]
+
+
+async def test_a_test_shows_states_and_data_on_the_canvas(page: Page, person: Person) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id)
+    await press(page, "Test")
+    await page.until("document.querySelector('dialog#test') !== null")
+    assert "Nothing is sent or written" in await page.text("dialog#test")
+    await page.click("dialog#test [type=submit]")
+    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    await page.until(f"{one('.step[data-node=tell]')}.dataset.status === 'succeeded'")
+    await page.click(face("tell"))
+    await page.until("document.querySelector('.panel-out').innerText.includes('told')")
+    await page.until("document.querySelector('.panel-in').innerText.includes('42')")
+    await page.press("Escape")
+    await page.click('.bar [aria-label="Hide the run"]')
+    await page.until(f"{one('.step[data-node=tell]')}.dataset.status === undefined")
+    await page.click(face("check"))
+    await page.press("Escape")
+    await press(page, "Test up to here")
+    await page.click("dialog#test [type=submit]")
+    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    assert (
+        await page.evaluate(f"{one('.step[data-node=tell]')}.dataset.status ?? ''") != "succeeded"
+    )
+    await press(page, "Run this node")
+    await page.until("document.querySelector('.bar[data-run]').innerText.includes('from node')")
+    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+
+
+async def test_a_failed_run_is_mended_and_retried(
+    page: Page, person: Person, serve: Serve, screens: Path
+) -> None:
+    endpoint = await serve(reply(200, {"stock": 7}))
+    content = graph(
+        node("read", "transform", label="Read the order", output={"total": 42}),
+        node("call", "http_request", label="Ask the warehouse", url=f"{endpoint.url}\x00"),
+        edges=[("read", "call")],
+    )
+    content["nodes"][1]["config"]["url"] = "http://127.0.0.1:1/"
+    run_id = await person.run(content, {"order": 7})
+
+    async def failed() -> bool:
+        run = await person.call("GET", f"/v1/runs/{run_id}")
+        return bool(run["run"]["status"] == "failed")
+
+    await eventually(failed, "a failed run")
+    await sign_in(page, person.server, person.space)
+    await page.open(f"{person.server.url}/runs/{run_id}")
+    await press(page, "Fix and run again")
+    await page.until("document.getElementById('editor')?.dataset.ready === 'true'")
+    await page.until(f"{one('.step[data-node=call]')}.dataset.status === 'failed'")
+    await page.screenshot(screens / "canvas-failed-run.png")
+    await page.click(face("call"))
+    await page.until("document.querySelector('.panel-out .problem') !== null")
+    await fill(page, "config.url", endpoint.url)
+    await page.press("Escape")
+    await press(page, "Retry from failed node")
+    await page.until(f"document.querySelector('.bar[data-run]').dataset.run !== '{run_id}'")
+    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    assert len(endpoint.requests) == 1
+
+
+def wide(nodes: int) -> Json:
+    """A graph of so many nodes, in branches of five."""
+    names = [f"n{number}" for number in range(nodes)]
+    links = [(names[(number - 1) // 2], names[number]) for number in range(1, nodes)]
+    return graph(
+        *(node(name, "transform", label=f"{HOSTILE} {name}", output={"a": 1}) for name in names),
+        edges=links,
+    )
+
+
+@pytest.mark.parametrize("nodes", [60, 200])
+async def test_a_large_graph_with_hostile_labels_is_usable(
+    page: Page, person: Person, screens: Path, nodes: int
+) -> None:
+    automation_id = await person.automation(wide(nodes), publish=False, label=HOSTILE)
+    await opened(page, person, automation_id)
+    await page.until(f"document.querySelectorAll('.step').length === {nodes + 1}")
+    for dark in (False, True):
+        await page.show(dark=dark)
+        await page.screenshot(screens / f"canvas-{nodes}-nodes-{'dark' if dark else 'light'}.png")
+    assert await page.evaluate("document.querySelector('img') === null")
+    last = face(f"n{nodes - 1}")
+    await page.evaluate(f"{one(last)}.click()")
+    await page.until("document.querySelector('.panel-of') !== null")
+    await fill(page, "label", "Renamed")
+    await page.until(f"{one(last + ' .label')}.innerText === 'Renamed'")
+    await saved(page)
+    await page.press("Escape")
+    await page.show(width=390, height=780)
+    await page.open(f"{person.home}/automations/{automation_id}/edit")
+    await page.until(f"document.querySelectorAll('.step').length === {nodes + 1}")
+    await page.screenshot(screens / f"canvas-{nodes}-nodes-390.png")
+    assert await axis(page) <= 0
+    await page.show()
+
+
+async def test_the_libraries_are_loaded_by_the_editor_alone(
+    page: Page, server: Server, person: Person
+) -> None:
+    automation_id = await person.automation(small())
+    libraries = ("vue", "ace", "canvas/")
+    own = f"{person.home}/automations/{automation_id}"
+    await sign_in(page, server, person.space)
+    for path in (
+        person.home,
+        f"{person.home}/automations",
+        own,
+        f"{own}/edit?tab=json",
+        f"{own}/run",
+    ):
+        page.requests.clear()
+        await page.open(path)
+        names = [one.split("/")[-1] for one in page.requests]
+        assert not [one for one in names if one.startswith(libraries)], path
+        assert not [one for one in page.requests if "/canvas/" in one], path
+    page.requests.clear()
+    await opened(page, person, automation_id)
+    assert {"vue.js", "vue-flow.js", "ace.js"} <= {one.split("/")[-1] for one in page.requests}
