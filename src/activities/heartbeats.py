@@ -42,6 +42,7 @@ async def heartbeats(
         task.add_done_callback(lambda beats: beats.cancelled() or beats.exception())
 
 
+# Six attempts before the timeout, so that a slow answer does not end the transaction.
 PAUSE = 10.0
 """Seconds between signs of life to the database, which ends idle transactions after 60."""
 

@@ -109,6 +109,7 @@ class Poller(Loop):
     @override
     async def step(self) -> None:
         await self._wake.wait()
+        # Before the first turn: a wake during it must lead to another one.
         self._wake.clear()
         while await self.turn():
             pass
@@ -144,6 +145,7 @@ class DueLook(Loop):
         notified = self._notified.is_set() and time.monotonic() < self._timed_look
         if not notified:
             self._timed_look = time.monotonic() + POLL_SECONDS
+        # Before the look: a notification that comes during it must lead to another one.
         self._notified.clear()
         async with self._database.statement() as single:
             (row,) = await self._statements[notified].rows(single, {})
@@ -178,6 +180,7 @@ class Dispatcher(Poller):
         busy = await self._dispatch(due)
         if time.monotonic() >= self._next_ask:
             found = await self._ask_time(due)
+            # A part that was found may have left more, which need not wait for a second.
             self._next_ask = time.monotonic() + (0 if found else POLL_SECONDS)
             busy |= found
         return busy

@@ -233,6 +233,7 @@ class Schedules:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             if wanted is not None:
+                # Another process may have deleted it since the rows were read.
                 await self._create(wanted)
 
     async def _update(self, handle: ScheduleHandle, wanted: DesiredSchedule) -> None:
@@ -260,6 +261,7 @@ class Schedules:
         """
         if wanted.timing.timetable.next_after(utc_now()) is None:
             return
+        # Another process has created it meanwhile; the rows are compared with it in the next round.
         with contextlib.suppress(ScheduleAlreadyRunningError):
             await self._client.create_schedule(
                 wanted.schedule_id,

@@ -124,6 +124,7 @@ class Suspects:
                     await self._watch(work_id, executing)
             if trusted:
                 return await executing
+            # This process has just learned it; the next refresh is seconds away.
             self._known = {**self._known, work_id: True}
             log.error("work continues in quarantine", id=str(work_id), family=family.name)
         return await self._apart(call, family, work_id)
@@ -132,6 +133,7 @@ class Suspects:
         try:
             await asyncio.wait({executing}, timeout=ALONE_SECONDS)
         except asyncio.CancelledError:
+            # A task is not cancelled with the wait for it.
             executing.cancel()
         self._unreported.add(work_id)
         await self._report()

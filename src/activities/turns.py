@@ -70,6 +70,7 @@ async def turn(lock: asyncio.Lock, reason: str) -> AsyncIterator[None]:
     try:
         await waited(taking, reason)
     except BaseException:
+        # A lock that was acquired meanwhile cannot be cancelled: it would be held for ever.
         if not taking.cancel():
             lock.release()
         raise
@@ -209,6 +210,7 @@ class OutsideTurns:
             yield
             return
         call = _call(caller, host)
+        # Most hosts have no limit, which one statement without a transaction finds out.
         async with self._database.statement() as work:
             limited = await turns.is_limited(work, call)
         if not limited:
@@ -224,6 +226,7 @@ class OutsideTurns:
         try:
             yield
         finally:
+            # Before the end: a lease renewed after it would hold the place of a call that is over.
             speaking.cancel()
             await asyncio.shield(self._end(call))
 

@@ -151,6 +151,7 @@ class LoopNodes:
             return LoopReply(ITERATING, ready)
 
         async def body(node: GatedNode) -> LoopReply:
+            # A repetition after the delay must not pause once more.
             if await loops.has_begun(node.work, invocation.key, index):
                 return LoopReply(ITERATING, ready)
             pause = node.before.seconds_left(node.work.now) if node.before.waits else seconds
@@ -194,6 +195,7 @@ class LoopNodes:
             return ITERATING
 
         async def resume(invocation: CalledNode) -> NodeReply:
+            # Exclusive, because it changes the run's row, which the gate otherwise locks shared.
             return await self._nodes.behind_gate(invocation, body, exclusive=True)
 
         return await self._nodes.guarded(call, resume)
@@ -221,6 +223,7 @@ class LoopNodes:
             reply, output = (done, None) if isinstance(done, NodeReply) else done
             if output is not None:
                 invocation.run.keep(ref.node_id, ref.scope_key, output)
+        # Items may take megabytes, which the cache of open runs need not keep.
         invocation.run.forget_loop(ref)
         invocation.run.plan_states.pop(part_of(call.loop), None)
         return reply
@@ -238,6 +241,7 @@ class LoopNodes:
         """True when the limit alone ended a repeat; a condition that cannot say did not end it."""
         try:
             return await self._holds(invocation, config, index)
+        # The loop has ended by its limit; an error of the next iteration must not fail it.
         except (NodeError, BindingError):
             return True
 
@@ -285,6 +289,7 @@ async def _fail(node: GatedNode) -> NodeReply:
         label = graph.label(failed[0].node_id)
         code, message = "item_failed", f"Item {failed[0].index}: {label}: {failed[0].error}"
     await node_writes.fail_node(node.work, key, node.before, code=code, message=message)
+    # In the same transaction, so that no item is shown as open in a failed loop.
     await loops.cancel_iterations(node.work, key)
     return NodeReply(NodeState.FAILED, code=code)
 
@@ -304,6 +309,7 @@ async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
         ]
     if config.collect:
         source = _last(node.invocation) if config.collect is True else config.collect
+        # Asked before they are read: thousands of outputs could exceed the memory of the worker.
         if await loops.collected_bytes(node.work, key, source) > OUTPUT_LIMIT:
             raise NodeError("output_too_large", "The collected outputs are larger than 1 MiB.")
         found = await loops.collected(node.work, key, source)

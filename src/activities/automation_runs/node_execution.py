@@ -114,6 +114,7 @@ class NodeBatch:
                 if not await execution.write_nodes(work, run_id, part.rows):
                     raise RunClosedError
             for (node_id, scope_key), output in part.outputs.items():
+                # Only after the write: the cache of open runs holds committed outputs alone.
                 self._run.keep(node_id, scope_key, output)
 
     async def end_run(self, skipped: Iterable[tuple[str, str]]) -> bool:
@@ -246,11 +247,14 @@ class NodeExecution:
         except RunClosedError:
             return CLOSED
         except CrowdedError as error:
+            # Not a failure of the node: the workspace has too many long evaluations at this moment.
             raise _later(error) from None
         except Exception as error:
             if is_away(error):
                 raise
             if batch is not None:
+                # The nodes before it are written first: a run must not show a failure without what
+                # led to it.
                 await batch.write()
             return await self.fail(call, failure_of(error))
 
@@ -270,6 +274,7 @@ class NodeExecution:
             try:
                 async with self.database.transaction() as work:
                     return await _gated(work, invocation, body, exclusive=exclusive)
+            # The transaction is rolled back; the next one finds the row of the other execution.
             except NodeWrittenError:
                 continue
 
@@ -323,7 +328,8 @@ class NodeExecution:
 def _later(error: CrowdedError) -> ApplicationError:
     """The error that makes Temporal repeat an activity after a while, longer each time."""
     attempt = activity.info().attempt if activity.in_activity() else 1
-    seconds = min(_LONGEST_PAUSE, 2.0**attempt) * random.uniform(0.75, 1.0)  # noqa: S311
+    # Random, so that runs that were refused together do not return together.
+    seconds = min(_LONGEST_PAUSE, 2.0**attempt) * random.uniform(0.75, 1.0)  # noqa: S311  # no secret
     return ApplicationError(
         error.message, type="crowded", next_retry_delay=timedelta(seconds=seconds)
     )
@@ -363,6 +369,7 @@ def kept_output(failure: Failure) -> JsonObject | None:
 
 def _byte_size(output: JsonObject) -> int:
     """Bytes of an output as JSON."""
+    # Lone surrogates cannot be encoded; they are refused elsewhere, and must not fail here.
     return len(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"))
 
 

@@ -103,6 +103,7 @@ class OutsideNodes:
         if isinstance(opening, NodeReply):
             if opening.state is NodeState.FAILED:
                 code = opening.code or "node_failed"
+                # Raised, because Temporal shows an activity that returns as a success.
                 raise ApplicationError(code, type=code, non_retryable=True)
             return opening
         try:

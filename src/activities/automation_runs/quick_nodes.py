@@ -149,6 +149,7 @@ class QuickLoops:
         paused = list(before["open"])
         state = _Round(run, ref, opening.loop, turn, batch, before["next"], paused, around)
         lanes = min(opening.loop.parallelism, CONCURRENT_TRANSACTIONS)
+        # All lanes end before an error is raised: none may write after the batch is dropped.
         ended = await asyncio.gather(
             *(self._lane(state) for _ in range(lanes)), return_exceptions=True
         )
@@ -303,6 +304,7 @@ class QuickNodes:
             fresh = [other for other in active if other not in known]
             waiting = deque(other for other in (*waiting, *fresh) if other in active)
             if not all(is_quick(run, other) for other in fresh):
+                # The workflow starts the other nodes, and can only when this activity has returned.
                 waiting = deque(other for other in waiting if is_quick(run, other))
                 turn.hurry(HURRY_SECONDS)
             if turn.over:

@@ -69,6 +69,7 @@ async def scratch() -> AsyncIterator[Path]:
     try:
         yield directory
     finally:
+        # A directory that cannot be removed must not fail a run that has succeeded.
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -76,6 +77,7 @@ def bytes_in(directory: Path) -> int:
     """The bytes of the files of a directory, while others write and remove them."""
     size = 0
     for path in directory.iterdir():
+        # A page that was sent is removed while others are counted.
         with suppress(FileNotFoundError):
             size += path.stat().st_size
     return size

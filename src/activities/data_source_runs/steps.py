@@ -90,6 +90,7 @@ async def reporting(
     try:
         yield
     finally:
+        # Not cancelled: a cancelled statement would cost its connection, and a report is short.
         over.set()
         await task
 
@@ -122,6 +123,7 @@ async def append_rows(
     new_options = await _needed_options(table, request)
     total = ReadBatch(0, 0, {}, b"")
     async with database.transaction() as work:
+        # In the transaction of the rows, so that a failure leaves no empty database.
         target = await execution.create_target(work, run, mapping, new_options)
         fields = execution.with_options(request.fields, new_options)
 
@@ -204,6 +206,8 @@ class DataSourceRunActivities:
         async def keep(path: Path, state: Fetched) -> None:
             nonlocal content
             content = await asyncio.to_thread(content_with, content, path, state)
+            # Before the progress, which names only pages that exist; a repetition writes the same
+            # object.
             await self._store.put_file(page_key(run, state.pages - 1), path)
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
@@ -230,6 +234,7 @@ class DataSourceRunActivities:
                 fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         async with self._database.transaction() as work:
             if not fetched.unchanged:
+                # A server without validators may still send the same pages as the last time.
                 last = await execution.repeated_run(work, run, content)
             if last is None:
                 return False
@@ -325,6 +330,7 @@ class DataSourceRunActivities:
         if run.trigger == RunTrigger.IMPORT and "sourceId" not in run.plan:
             refuse_empty(counts["rows"])
         async with self._database.transaction() as work:
+            # The comparison is planned by statistics, which autovacuum would write too late.
             await staging.analyze_staged_rows(work)
         await self._progress(run, staged=True, options=new_options, **head)
 
@@ -355,6 +361,7 @@ class DataSourceRunActivities:
                 try:
                     stats = await self._apply(run)
                 except execution.StagedRowsLostError:
+                    # In a transaction of its own: that of the rows was rolled back.
                     await self._progress(run, staged=False)
                     return StepReply(STAGE_AGAIN)
                 counts.update(_applied(stats))
@@ -364,6 +371,7 @@ class DataSourceRunActivities:
         """The reply for a run that has ended, also by an earlier call that was lost then."""
         async with self._database.transaction() as work:
             closed = await staging.find_run(work, Id(run_id))
+        # After the commit of the end: a step that is repeated would still read them.
         await self._remove_pages(closed)
         return StepReply(CLOSED, counts)
 
@@ -418,6 +426,7 @@ class DataSourceRunActivities:
         info = activity.info()
         policy = info.retry_policy
         last = policy is None or info.attempt >= policy.maximum_attempts
+        # Only the last attempt ends the run: its row must stay open for the next one.
         if problem.retryable and not last:
             wait = problem.retry_after
             raise ApplicationError(

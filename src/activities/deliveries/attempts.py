@@ -64,8 +64,11 @@ class DeliveryActivities:
                 return AttemptReply(delivery.status)
             channel = self._channels[DeliveryChannel(delivery.channel)]
             await begin_attempt(work, delivery)
+            # In the transaction of the begin, so that the message is that of the counted attempt.
             parcel = await channel.pack(work, delivery)
+        # Between the transactions: a slow receiver must not hold a lock.
         answer = parcel if isinstance(parcel, Answer) else await _sent(channel, parcel)
+        # A retry of the activity would send once more, only because the database was away.
         return await awaiting_database(lambda: self._end(delivery_id, channel, answer))
 
     async def _end(self, delivery_id: Id, channel: Channel[Any], answer: Answer) -> AttemptReply:

@@ -104,12 +104,15 @@ class Exports(Chunks):
         async with self._page:
             started = time.monotonic()
             page = await read_rows(work, job, position)
+            # Under the lock, so that several exports together pause as long as they read.
             await asyncio.sleep(time.monotonic() - started)
             return page
 
     async def _write(self, work: UnitOfWork, job: JobRow, parts: int) -> Id:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
+            # The database ends a transaction that is idle for a minute, and a large file takes
+            # longer.
             await keep_open(work, self._fetch(job, parts, source))
             file_format = ExportFormat(job.input["format"])
             writing = write_spreadsheet, file_format, job.input["labels"], source, target
@@ -193,6 +196,7 @@ class WorkspaceExports(Chunks):
                 await self._remove(job, progress.parts)
                 return None
             if progress.kind < len(KINDS):
+                # Several small parts share one transaction, whose overhead is most of their cost.
                 for _ in range(PARTS_OF_CHUNK):
                     if progress.kind < len(KINDS):
                         await self._gather(work, job, progress)
@@ -279,6 +283,7 @@ class WorkspaceExports(Chunks):
         )
         began = job.started_at or job.created_at
         manifest = manifest_text(entry, began, writer.written, rows)
+        # Last, because it has the digests of all other files.
         async for piece in writer.add(MANIFEST, _once(manifest)):
             yield piece
         yield writer.close()

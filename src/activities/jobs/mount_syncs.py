@@ -98,6 +98,7 @@ class MountSyncs(Chunks):
         if place["recursive"]:
             below = await _below(work, job, connection, resource, None)
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
+        # The request that waits for the mount is answered now; the listing may take minutes.
         work.answered.add(job.id)
         job.progress["created"] = new
         root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
@@ -204,6 +205,8 @@ async def _pages(connection: OpenConnection, root: MountRow, listing: ListedFold
     try:
         answer = await in_time(adapter.browse(connection.access, asking), adapter.listing_seconds)
     except ProviderProblem as problem:
+        # These concern the whole sync. Any other problem is that of one folder, whose others
+        # continue.
         if listing.folder.id == root.id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
             raise
         listing.missing = problem.kind is ProblemKind.GONE

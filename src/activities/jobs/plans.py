@@ -61,6 +61,7 @@ class WorkspaceDrafts(Chunks):
         answer = await ask_outside(work, job, self._model.ask(endpoint, DRAFT_INSTRUCTIONS, prompt))
         try:
             return normalized(answer)
+        # A model may answer anything; the rules plan instead.
         except ValidationError:
             return None
 
@@ -104,6 +105,7 @@ def read_answer(answer: object) -> Sequence[Operation]:
     try:
         operations = [Operation.model_validate(one) for one in listed]
         check_operations(operations)
+    # A model may answer anything; the rules plan instead.
     except (ShapeError, ValidationError):
         return ()
     return operations

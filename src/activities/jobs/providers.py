@@ -136,6 +136,7 @@ async def _read(
 ) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
     named = ProviderResource.model_validate(job.input["question"]["resource"])
+    # Asked also for mirrored content: the provider may have taken the access away.
     resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
     digest = question_digest(connection.detail, CallKind.READ, reference)
@@ -274,6 +275,8 @@ class TokenRevocations(Chunks):
         try:
             credentials = open_revocation(self._endpoints.keys, job.id, job.input)
         except UnreadableError:
+            # Without the key nothing can be revoked, and the sealed tokens are forgotten all the
+            # same.
             credentials = {}
         endpoint = self._endpoints.of(ProviderName(job.input["provider"]))
         if credentials:

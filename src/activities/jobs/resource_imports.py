@@ -199,6 +199,7 @@ async def _fetch(
     if row.kind == ImportedKind.PAGE:
         return await _page(got, path, size, digest)
     key = new_object_key(row.workspace_id)
+    # Before the row: an object without a row is removed later, a row without an object is broken.
     await store.put_file(key, path)
     content = Content(
         name=file_name(row.resource_name),
@@ -221,7 +222,7 @@ async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetche
 
 def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
     # The parsers are much to import, and few workers read a document.
-    from activities.providers import documents  # noqa: PLC0415
+    from activities.providers import documents  # noqa: PLC0415  # as above
 
     content = path.read_bytes()
     try:
@@ -392,6 +393,7 @@ class _Import:
         work, actor = self._work, self._actor
         try:
             parent = await self._parent_of(row)
+            # A refused resource must not undo the others of the chunk.
             async with work.savepoint():
                 if fetched.blocks is not None:
                     outcome, parts = await make_page(

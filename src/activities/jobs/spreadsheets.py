@@ -41,8 +41,8 @@ def _write_csv(rows: Iterable[Sequence[Cell]], target: Path) -> None:
 
 def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> None:
     # Importing it takes a tenth of the start of a worker, whose fork server loads this module.
-    from openpyxl import Workbook  # noqa: PLC0415
-    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
+    from openpyxl import Workbook  # noqa: PLC0415  # as above
+    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415  # as above
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")

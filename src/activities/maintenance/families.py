@@ -197,6 +197,7 @@ class WorkFamily(Generic[RowT]):
             return Verdict.RESTART
         if latest.status is WorkflowExecutionStatus.RUNNING:
             return Verdict.LEAVE
+        # Without a bound, code that ends without closing its row would be restarted in every sweep.
         again = latest.reported_an_end and latest.restarts < MOST_RESTARTS
         return Verdict.RESTART if again else Verdict.CLOSE
 

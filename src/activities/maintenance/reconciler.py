@@ -82,6 +82,7 @@ async def _end(
     handle = context.client.get_workflow_handle(workflow_id)
     fate = await _fate(context, family, row_id)
     if fate is None:
+        # Its code could only fail to find its row, so it is not asked to end in order.
         await handle.terminate(reason="No row has this id.")
         return family
     if fate:
@@ -263,6 +264,7 @@ async def resend_signals(context: SweepContext) -> int:
             continue
         lost = [wait for wait in hosted if _stands_still(wait, found)]
         async with context.database.transaction() as work:
+            # By the outbox, like the signal that was lost.
             await wake_node(work, lost)
         resent += len(lost)
     return resent

@@ -91,6 +91,8 @@ def _dispatching(table: Table, starts: Select[Any]) -> Update:
     these = (
         select(table.c.id)
         .where(is_among(table.c.id, starts), table.c.dispatched_at.is_(None))
+        # A transaction that closes the row holds its lock: a claim must not wait for it, nor
+        # deadlock.
         .with_for_update(of=table, skip_locked=True)
     )
     return update(table).where(is_among(table.c.id, these)).values(dispatched_at=func.now())
@@ -247,6 +249,7 @@ def _claim_statement() -> Select[Any]:
     next_rows = (
         select(outbox.c.id)
         .where(is_among(outbox.c.id, select(selection.c.id)))
+        # Rows that another relay claims at this moment are delivered by that one.
         .with_for_update(of=outbox, skip_locked=True)
     )
     delivered = delete(outbox).where(
@@ -255,6 +258,8 @@ def _claim_statement() -> Select[Any]:
     claimed = (
         update(outbox)
         .where(is_among(outbox.c.id, next_rows))
+        # Counted at the claim: a relay that dies in the delivery must not repeat it without
+        # backoff.
         .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
         .returning(*outbox.c)
         .cte("claimed")
@@ -293,6 +298,7 @@ def _heads(every: CTE) -> CTE:
             (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
         )
         .order_by(outbox.c.id)
+        # Few rows of each line where there are many lines: all together then fill one claim.
         .limit(limit // with_room + 1)
         .correlate(every)
         .lateral("head")

@@ -102,6 +102,7 @@ class ExecutionDeliveries:
                 str(row.subject_id),
                 id=_workflow_id(row),
                 task_queue=route.task_queue,
+                # A repeated delivery finds the execution that the first one started.
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 # Work begins again only when its row is open and its execution has ended.
                 id_reuse_policy=_REUSE[restarts is not None],
@@ -138,6 +139,7 @@ def _ignoring_not_found() -> Iterator[None]:
     try:
         yield
     except RPCError as error:
+        # The execution has ended, or its start was removed: the row has the truth.
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
 
@@ -256,6 +258,7 @@ class Relay(Loop):
         if batch.rows:
             last = batch.rows[-1]
             self._last_line = (last.workspace_id, last.intent, last.family)
+        # Only now: a claim that failed has deleted none of them.
         del self._delivered[: len(delivered)]
         self._starts.end_claim(
             waits_for_begin=batch.waits_for_begin,
@@ -274,9 +277,12 @@ class Relay(Loop):
             log.warning("Temporal did not take an intent", id=row.id, code=error.status.name)
             await self._put_back(row)
         except Exception:
+            # A defect in one delivery must not end the relay; the row is tried again after a
+            # backoff.
             log.exception("an intent could not be delivered", id=row.id)
             await self._put_back(row)
         else:
+            # Deleted with the next claim, which saves a transaction for each delivery.
             self._delivered.append(row.id)
 
     async def _put_back(self, row: Outbox) -> None:

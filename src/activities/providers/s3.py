@@ -129,6 +129,7 @@ class S3Adapter(Adapter):
             cursor = found.cursor
             if cursor is None:
                 return Watched(digest.hexdigest(), changed=digest.hexdigest() != mark)
+        # Too many keys to compare: the listing itself then finds what has changed.
         return Watched(None)
 
     @override
@@ -170,6 +171,7 @@ class S3Adapter(Adapter):
         answer = await web.send(url)
         found = _Listed(prefix, prefix + below)
         records = XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
+        # Megabytes of XML would stop the event loop.
         await asyncio.to_thread(records.feed, answer.body, last=True)
         return found
 
@@ -213,8 +215,10 @@ class _Signed(Web):
         try:
             XmlRecords(frozenset(), take).feed(answer.body, last=True)
         except ProviderProblem:
+            # The body of a refusal may be anything; its status then decides.
             codes.clear()
         kind = next((_CODES[code] for code in codes if code in _CODES), None)
+        # S3 redirects to the region of a bucket, for which another signature is needed.
         if answer.status == 301:
             kind = ProblemKind.INVALID
         if kind is None:
@@ -302,6 +306,7 @@ def _bucket_url(config: S3Connection) -> str:
     """By its path where the server is named, else by its host, as AWS wants it."""
     if config.endpoint is not None:
         return f"{config.endpoint.rstrip('/')}/{config.bucket}"
+    # The wildcard certificate of AWS does not cover a host with further dots.
     if "." in config.bucket:
         return f"https://s3.{config.region}.amazonaws.com/{config.bucket}"
     return f"https://{config.bucket}.s3.{config.region}.amazonaws.com"

@@ -141,6 +141,7 @@ class SftpAdapter(Adapter):
         keys = [_private(secret)] if config.auth == "key" else None
         addresses = await self._outbound.addresses(config.host, config.port)
         for address in addresses[:-1]:
+            # One address of several may be down; the error of the last one is reported.
             with suppress(OSError, TimeoutError):
                 return await _login(str(address), config, pinned, keys, secret)
         return await _login(str(addresses[-1]), config, pinned, keys, secret)
@@ -164,6 +165,7 @@ async def _login(
         known_hosts=([pinned], [], []),
         username=config.username,
         password=secret if config.auth == "password" else None,
+        # Some servers ask for a password only by keyboard-interactive.
         preferred_auth="publickey" if keys else "password,keyboard-interactive",
         gss_host=None,
         connect_timeout=LOGIN_SECONDS,
@@ -185,6 +187,7 @@ class _Session:
     async def found(self, path: str) -> _Attributes:
         """The attributes at a path that no link is part of. Raises what asyncssh raises."""
         place = self._place(path)
+        # A link in the path could lead out of the directory of the connection.
         if str(await self._client.realpath(place)) != place:
             raise no_such_resource()
         return await self._client.lstat(place)

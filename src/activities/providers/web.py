@@ -169,6 +169,7 @@ class Web:
         if answer.status not in {200, 304}:
             raise self.refusal(answer)
         if answer.status == 304:
+            # A server may send a body with 304 all the same.
             await asyncio.to_thread(path.write_bytes, b"")
         return answer
 
@@ -269,6 +270,8 @@ class AuthorizedAdapter(AdapterWrapper):
         try:
             return await call(access)
         except ProviderProblem as problem:
+            # Only a rejected token is renewed. A second rejection is raised, so that no loop
+            # follows.
             if problem.kind is not ProblemKind.AUTH:
                 raise
         return await call(await self._renewed(access, token))

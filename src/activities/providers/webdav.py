@@ -190,6 +190,7 @@ def _entry(parts: Record, root: str) -> _Found | None:
     if href is None:
         return None
     place = unquote(urlsplit(href).path)
+    # A server may list resources outside of the URL of the connection.
     if not place.startswith(root.rstrip("/")):
         return None
     path = place[len(root.rstrip("/")) :].strip("/")
@@ -197,6 +198,7 @@ def _entry(parts: Record, root: str) -> _Found | None:
         return None
     folder = has_element(parts, "collection")
     changed = f"{first_text(parts, 'getlastmodified')}/{first_text(parts, 'getcontentlength')}"
+    # Some servers send no ETag.
     revision = first_text(parts, "getetag") or changed
     return _Found(path, folder, first_text(parts, "getcontenttype"), None if folder else revision)
 

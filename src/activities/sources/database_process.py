@@ -243,10 +243,12 @@ def _fetch_from_postgresql(
     connection: psycopg.Connection[Any], query: DatabaseQuery, path: Path
 ) -> int:
     connection.read_only = True
+    # A pooler between may not keep prepared statements.
     connection.prepare_threshold = None
     settings = {**_SETTINGS, "statement_timeout": str(round(query.seconds * 1000))}
     for name, value in settings.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+    # In the transaction of the query, and before it: such a query would read the files at once.
     if _is_so(connection, _READS_FILES):
         raise too_powerful(query)
     if _is_so(connection, _REACHES_ELSEWHERE):
@@ -364,7 +366,9 @@ def _mysql_connection(query: DatabaseQuery) -> Any:
         port=address.port,
         database=address.database,
         charset="utf8mb4",
+        # The default cursor would read the whole result into memory.
         cursorclass=SSCursor,
+        # A server could otherwise ask for any file of the worker by LOAD DATA LOCAL.
         local_infile=False,
         read_timeout=query.seconds + _MYSQL_CONNECT_SECONDS,
         write_timeout=_MYSQL_CONNECT_SECONDS,
@@ -383,6 +387,7 @@ def _mysql_connection(query: DatabaseQuery) -> Any:
 
 def _tls_context(*, checked: bool) -> ssl.SSLContext:
     context = ssl.create_default_context()
+    # The order matters: Python refuses CERT_NONE while host names are checked.
     if not checked:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

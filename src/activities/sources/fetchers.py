@@ -131,13 +131,16 @@ async def _rows_from_process(checked: DatabaseQuery, path: Path, seconds: float)
     ours, theirs = context.Pipe(duplex=False)
     asking = process_of(database_process.answer_query, theirs, checked, path)
     await start(asking)
+    # Otherwise the end of the process would not close the pipe, and the wait would not end.
     theirs.close()
     try:
         answer = await _process_answer(ours, seconds)
     except EOFError:
         raise RuntimeError("The database process crashed.") from None
     finally:
+        # By SIGTERM, at which the process cancels its statement on the server.
         asking.terminate()
+        # A cancel must not leave a process behind that holds a connection to a foreign database.
         await asyncio.shield(asyncio.to_thread(_end_process, asking))
         ours.close()
     if "rows" in answer:

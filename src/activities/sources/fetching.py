@@ -123,6 +123,7 @@ async def fetch_pages(
             return Fetched(next=None, unchanged=True)
         state = await _after(source, state, page, response, path)
         page = state.next
+        # Page by page, so that a retry does not fetch all of them again.
         await keep(path, state)
     if page is not None and state.pages >= MAX_PAGES:
         message = f"The source has more than {MAX_PAGES:,} pages. Use larger pages."
@@ -219,6 +220,7 @@ async def _fetch(
     if response.status == NOT_MODIFIED and conditions:
         return response
     check_status(response)
+    # Rows are shown to members who may not see the credentials.
     repeats = bool(source.auth) and await asyncio.to_thread(_repeats, path, source.auth)
     if repeats:
         raise SourceProblem(

@@ -63,6 +63,7 @@ async def run_in_process(
     finally:
         loop.remove_reader(process.sentinel)
         process.kill()
+        # Reaped even if this is cancelled: a zombie would keep its number.
         await asyncio.shield(asyncio.to_thread(process.join))
     if process.exitcode:
         raise RuntimeError(f"A process of {function.__name__} ended with {process.exitcode}.")

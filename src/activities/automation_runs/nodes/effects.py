@@ -69,6 +69,7 @@ async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResul
     try:
         handed = await client.send(mail)
     except MailRefusedError as error:
+        # SMTP: 4xx is transient and 5xx is permanent (RFC 5321, 4.2.1).
         retryable = 400 <= error.reply < 500
         raise NodeError(f"smtp_{error.reply}", error.message, retryable=retryable) from None
     return NodeResult(
@@ -176,6 +177,7 @@ class Secrecy:
             return await effect(replace(outgoing, parameters=parameters))
         try:
             result = await effect(replace(outgoing, parameters=parameters, redaction=redaction))
+        # Neither is a failure of the effect, and neither quotes what was sent.
         except (*DATABASE_AWAY, CallHeldError):
             raise
         except Exception as error:  # noqa: BLE001  # its text may quote the request

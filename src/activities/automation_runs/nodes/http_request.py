@@ -85,14 +85,18 @@ class SavedAnswers:
             sha256=digest,
             object_key=key,
         )
+        # Before the row: an object without a row is removed later, a row without an object is
+        # broken.
         await self._store.put_file(key, path)
         try:
             is_new = await self._recorded(outgoing, place, content)
+        # The row was refused for good, so the object has no use; other errors are repeated.
         except PlatformError:
             await self._store.delete(key)
             raise
         if is_new:
             return _described(outgoing, content)
+        # An earlier attempt has saved the answer under its own key.
         await self._store.delete(key)
         async with self._database.transaction() as work:
             earlier = await find_file(work, outgoing.workspace_id, _file_id(outgoing))
@@ -194,6 +198,7 @@ async def http_request(
 def _request(config: HttpRequestConfig, key: str, max_bytes: int) -> OutboundRequest:
     headers = {**config.headers, **_auth_headers(config.auth)}
     if config.method not in _SAFE_METHODS:
+        # A repetition after a crash may send again what the server has already done.
         headers.setdefault("Idempotency-Key", key)
     return OutboundRequest(
         method=config.method,
@@ -213,6 +218,7 @@ async def _saved(
     config: HttpRequestConfig,
     place: SaveAs,
 ) -> NodeResult:
+    # Before the call: an answer that cannot be saved would be lost, with its effects done.
     await files.check(outgoing, place)
     with scratch() as directory:
         path = Path(directory, "body")
