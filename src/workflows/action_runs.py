@@ -69,6 +69,7 @@ class ActionRun:
                 raise asyncio.CancelledError from error
             if not call.last:
                 raise _again(error) from error
+            # A worker that died may not have written the end of the step.
             await transact(ActionRunActivities.close_lost_step, call)
 
 

@@ -73,6 +73,7 @@ def summary_of(*nodes: PlanNode) -> str:
 
 def shortened(text: str) -> str:
     """The text, cut to what Temporal takes as a summary."""
+    # A character at the cut may be incomplete, which Temporal would refuse.
     return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")
 
 
@@ -104,6 +105,7 @@ async def call_outside(call: Callable[[Queue, int], Awaitable[T]]) -> T:
             cause = error.cause
             if not isinstance(cause, ApplicationError) or cause.type not in _NOT_MADE:
                 raise
+            # Attempts that were not made must not count against the retries of the node.
             tried += cause.details[0]
         if cause.type == OVERFLOWED:
             queue = Queue.IO_OVERFLOW
@@ -129,12 +131,14 @@ async def _turn(seconds: float, key: str) -> None:
     except TimeoutError:
         pass
     finally:
+        # A signal that comes later would otherwise find the handler of a call that is over.
         workflow.set_signal_handler(name, None)
 
 
 FIRST_CHECK_PAUSE = timedelta(seconds=1)
 
 
+# The run of another execution may take weeks, and each check is an event of a history.
 LONGEST_CHECK_PAUSE = timedelta(hours=1)
 """Seconds between two checks of a run that runs, but not as our child."""
 
@@ -198,6 +202,8 @@ async def run_called(
     except ChildWorkflowError as ended:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
+            # Python reports a cancel of ours as the failure of the child, which must not count as
+            # its end.
             raise asyncio.CancelledError from None
         if not isinstance(ended.cause, ApplicationError | TemporalTimeoutError):
             # It did not end by itself: an operator terminated or cancelled it, or the API did.

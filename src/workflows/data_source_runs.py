@@ -49,6 +49,7 @@ async def execute(run_id: str, label: str) -> str:
         cancelled = is_cancelled_exception(error)
         table.stop("cancelled" if cancelled else "failed")
         where = f" at {table.stage}{_code(error)}"
+        # A second cancel must not leave staged rows and an open row behind.
         status = await asyncio.shield(_close(run_id, cancelled=cancelled))
     return await end_as_row(status, label, where)
 
@@ -113,6 +114,7 @@ async def _steps(run_id: str, table: StageTable) -> str:
     if fetched.status != CONTINUE:
         return fetched.status
     status = STAGE_AGAIN
+    # Staged rows are in an unlogged table, which PostgreSQL empties after a crash.
     while status == STAGE_AGAIN:
         status = await _stage_and_apply(run_id, table)
     return status

@@ -39,6 +39,7 @@ async def _finish(job_id: str, advance: Callable[[str], Awaitable[str]] = _advan
         cancelled = is_cancelled_exception(error)
         outcome, status = FAILED, JobStatus.CANCELLED if cancelled else JobStatus.FAILED
     if outcome == FAILED:
+        # A second cancel must not leave half of the job behind.
         outcome = await asyncio.shield(_undo(job_id, status))
         outcome = status if outcome == DONE else outcome
     return await end_as_row(outcome, "The job", "; its changes were rolled back")

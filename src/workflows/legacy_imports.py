@@ -53,15 +53,18 @@ class LegacyImport:
         try:
             status = await self._steps(run_id)
         except (ActivityError, asyncio.CancelledError) as error:
+            # A second cancel must not leave the row of the run open.
             status = await asyncio.shield(_close(run_id, error))
         return await end_as_row(status, "The legacy import")
 
     async def _steps(self, run_id: str) -> str:
         while True:
+            # Read before the step: a decision made during it must end the wait that follows.
             decisions = self._decisions
             step = await transact(LegacyImportTransactions.advance, workflow.info().workflow_id)
             if step.kind == StepKind.END:
                 return step.status
+            # A signal that the next execution does not get is in the rows, which it reads first.
             if has_long_history():
                 workflow.continue_as_new(run_id)
             await self._do(run_id, step, decisions)
@@ -94,6 +97,7 @@ async def _with_bundle(run_id: str, method: object, summary: str) -> None:
 
 async def _work_on(step: NextStep) -> None:
     """Have the work on each of the workspaces done, some of them at once."""
+    # Each workspace takes a slot of `bulk`, which jobs of others need, too.
     room = asyncio.Semaphore(PARALLEL)
 
     async def work_on(entry_id: str) -> None:

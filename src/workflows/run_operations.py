@@ -33,6 +33,7 @@ class RunOperation:
                     workflow.continue_as_new(operation_id)
                 outcome = await _advance()
         except (ActivityError, asyncio.CancelledError) as error:
+            # A second cancel must not leave the row of the operation open.
             outcome = await asyncio.shield(_end(is_cancelled_exception(error)))
         return await end_as_row(outcome, "The operation", "; completed work is kept")
 

@@ -47,6 +47,7 @@ class _Unsandboxed(UnsandboxedWorkflowRunner):
     @override
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         if det.info.workflow_type in self._pinned:
+            # Replaced here and not in the decorator, because only a deployment with versions pins.
             defn = replace(det.defn, versioning_behavior=VersioningBehavior.PINNED)
             det = replace(det, defn=defn)
         return _WithoutContexts(super().create_instance(det))

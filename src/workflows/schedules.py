@@ -53,6 +53,7 @@ class ScheduleFire:
             # The run ends with us, in order, even if an operator terminates this workflow.
             await run_called(run)
         except asyncio.CancelledError:
+            # The activity was not cancelled: it has accepted a run, or will.
             run = await accepting
             if run is not None:
                 await transact(CalledRunActivities.cancel, run)
@@ -125,6 +126,8 @@ class Retention:
             kinds, self._failed = [Expired(kind) for kind in earlier.left], [*earlier.failed]
             self._removed.update(earlier.removed)
         for _ in range(ROUNDS):
+            # One batch of each kind in turn, so that a large backlog of one does not delay the
+            # others.
             kinds = [kind for kind in kinds if await self._purge(kind)]
             if not kinds:
                 break

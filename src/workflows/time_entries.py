@@ -33,6 +33,7 @@ class TimerDue:
     @workflow.run
     async def run(self, entry_id: str) -> str:
         while True:
+            # Before the row is read: a signal that comes during the read must lead to another one.
             self._moved.clear()
             reply = await transact(
                 TimerActivities.end_when_due, DueCall(entry_id, workflow.time()), _SUMMARY

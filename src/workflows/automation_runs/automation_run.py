@@ -87,6 +87,7 @@ class AutomationRun:
     def _keep_deadline(self) -> None:
         """From the first node that takes time on: a run of quick nodes has no use for a timer."""
         if self._deadline is None and self._execution is not None:
+            # Counted from the begin of the run, so that a later timer does not lengthen its time.
             timer = expire(self._run_id, self._limit, self._began)
             self._deadline = asyncio.create_task(self._execution.report(timer))
 
@@ -134,6 +135,8 @@ class LoopChunk:
                 and ref not in plan_state.asking
             ):
                 is_cut = True
+                # The loop ends after its open iterations, so that no node is in progress when the
+                # history is cut.
                 until = replace(call.iterations, count=loop.opened, more=False)
                 execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, until))
             else:
@@ -147,6 +150,8 @@ class LoopChunk:
         if is_cut and (call.iterations.more or end.opened < call.iterations.count):
             rest = replace(call.iterations, first=end.opened)
             if rest.more:
+                # The iterations of a repeat are decided one by one: as many as have begun are
+                # known.
                 rest = replace(rest, count=end.opened)
             workflow.continue_as_new(replace(call, iterations=rest))
         return ChunkReply(NodeState.SUCCEEDED, end.opened)

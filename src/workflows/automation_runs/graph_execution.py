@@ -94,6 +94,7 @@ class GraphExecution:
             raise message
         if isinstance(message, NodeEnd):
             self._apply(message)
+            # The plan state of the worker learns of the end with the next batch of quick nodes.
             self._unreported.append(message)
         elif isinstance(message, QuickNodesReply):
             self._batch = None
@@ -121,6 +122,7 @@ class GraphExecution:
             refs = self.plan_state.skipped[self._shown_skipped :]
             skipped = [(ref.node_id, ref.scope_key) for ref in refs]
             self._shown_skipped += len(skipped)
+            # Sorted, because `show_waiting` compares them with the places that are shown.
             call = SuspendCall(self._place.run_id, sorted(self._hosted.values()), skipped)
             await self._waits.show_waiting(call, part=bool(self._place.part))
         self.accept(await self._inbox.get())
@@ -154,6 +156,7 @@ class GraphExecution:
     def _start_ready(self) -> None:
         """Start a task for each active node, and cancel the tasks of nodes that are not active."""
         active = self.plan_state.active
+        # Sorted, because the commands of a workflow must have the same order in each replay.
         for ref in sorted(self._tasks.keys() - set(active)):
             self._parked.discard(ref)
             self._hosted.pop(ref, None)
@@ -252,6 +255,7 @@ class GraphExecution:
             self._hosted.pop(ref, None)
         else:
             self._hosted[ref] = place
+            # Nothing has ended, but `advance` must look whether only waits are left.
             self._inbox.put_nowait(None)
 
     def _only_waiting(self) -> bool:
@@ -369,6 +373,7 @@ class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run
 
 async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
     """Close the run when it has exceeded its time limit. Raises RunEnded then."""
+    # The time of the workflow, since the clock of the machine differs in a replay.
     left = limit_seconds * ALLOWANCE - (workflow.time() - began)
     await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Run time limit")
     raise RunEnded(await transact(AutomationRunActivities.expire, run_id))

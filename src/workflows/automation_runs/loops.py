@@ -158,10 +158,13 @@ async def _execute(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
         id=f"{chunks_id(call.loop)}/{number}",
         task_queue=Queue.AUTOMATION,
         result_type=ChunkReply,
+        # After a reset of ours the same child is started once more.
         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+        # Its end is not awaited: the gate of the run decides what it may still write.
         cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
         static_summary=_summary(node, call.iterations),
+        # Temporal does not pass them on to children, and operators find work by them.
         search_attributes=workflow.info().typed_search_attributes,
     )
     return reply
@@ -172,6 +175,7 @@ def chunks_id(loop: NodeCall) -> str:
     run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
     place = f"{loop.node_id}/{loop.scope_key}"
     if len(place.encode()) > LONGEST_ID - len(run):
+        # Derived, so that a repeated start has the same id.
         place = str(derived_id(UUID(loop.run_id), loop.node_id, loop.scope_key))
     return f"{run}/loop/{place}"
 

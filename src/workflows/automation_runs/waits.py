@@ -83,6 +83,8 @@ class Waits:
 
     async def show_waiting(self, call: SuspendCall, *, part: bool) -> None:
         """Show that this execution, of the run or a `part` of it, only waits."""
+        # Each write is a local activity: without this a run that wakes often would write the same
+        # again.
         if self._shown == call.below:
             return
         async with self._turn:
@@ -112,6 +114,7 @@ class Waits:
             resolution.clear()
             end = await self._wake(node, call, parked, over=over)
             if end.state is not NodeState.WAITING:
+                # A long run must not keep an event for each node that has ever waited.
                 self._resolved.pop(ref)
                 return end
             parked(True)
