@@ -221,6 +221,7 @@ class OutboundClient:
             async with asyncio.timeout(seconds) as deadline:
                 return await self._follow(hop, reading, progress)
         except TimeoutError:
+            # A time-out that is not ours, such as that of the caller, is for the caller.
             if not deadline.expired():
                 raise
             raise progress.late() from None
@@ -243,6 +244,7 @@ class OutboundClient:
             try:
                 return await self._answer(hop, response, reading)
             finally:
+                # Without this the pool keeps the connection for a body that is not read.
                 await response.aclose()
         except (
             httpcore2.NetworkError,
@@ -250,6 +252,7 @@ class OutboundClient:
             httpcore2.ProtocolError,
             ssl.SSLError,
         ) as error:
+            # Without the cause, whose text may quote headers and so credentials.
             raise failure(error, progress, self.policy) from None
 
     async def _answer(

@@ -53,6 +53,7 @@ async def _refuse_own(
     public = all(is_public(address) for address in addresses)
     for listener in policy.own.at(port):
         if listener.address is None and not (listener.shared and public):
+            # A listener without an address cannot be reached by any name.
             with suppress(OSError, UnicodeError):
                 names[listener.host] = await resolver.resolve(listener.host, port)
     if any(policy.own.is_own(host, address, port, names) for address in addresses):
@@ -63,6 +64,7 @@ class SystemResolver:
     """The machine's resolver: the same one, with the same reading of odd hosts, as `connect`."""
 
     def __init__(self) -> None:
+        # Threads of its own: slow name servers must not use up the default ones, which read files.
         self._threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
 
     async def resolve(self, host: str, port: int) -> Sequence[Address]:
@@ -71,6 +73,7 @@ class SystemResolver:
         return await loop.run_in_executor(self._threads, _lookup, host, port)
 
     def close(self) -> None:
+        # getaddrinfo cannot be interrupted, and may take many seconds.
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -102,6 +102,7 @@ class MailClient:
                     await smtp.connect(sock=await self._connection())
                     await self._introduce(smtp)
                     receipt = await self._hand_over(smtp, mail, content)
+            # The server has taken the mail: an error of the goodbye must not send it again.
             with suppress(aiosmtplib.SMTPException, OSError):
                 await smtp.quit(timeout=QUIT_SECONDS)
             return receipt
@@ -127,6 +128,7 @@ class MailClient:
             hostname=server.host,
             local_hostname=server.sender.rpartition("@")[2],
             use_tls=server.tls,
+            # By default aiosmtplib upgrades by itself; `_introduce` decides it by the settings.
             start_tls=False,
             tls_context=self._tls,
             timeout=self._seconds,
@@ -205,6 +207,7 @@ def _refused_by_all(refused: Sequence[Refusal]) -> MailRefusedError:
 
 def _content(mail: Mail, server: MailServer) -> bytes:
     """The mail as it is sent. Raises InvalidMailError for an address that is none."""
+    # Servers without 8BITMIME would refuse other bytes.
     message = EmailMessage(policy=SMTP_POLICY.clone(cte_type="7bit"))
     message["From"] = Address(server.sender_name, addr_spec=server.sender)
     message["To"] = [_address(address) for address in mail.to]

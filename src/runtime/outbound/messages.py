@@ -270,6 +270,7 @@ def first_hop(request: OutboundRequest) -> Hop:
     if content_type is not None:
         headers.setdefault("content-type", content_type)
     headers.setdefault("accept", "*/*")
+    # Those whose decoding httpx2 bounds without further packages.
     headers.setdefault("accept-encoding", "gzip, deflate")
     headers.setdefault("user-agent", USER_AGENT)
     return Hop(method, parse_url(request.url, request.query), headers, content)

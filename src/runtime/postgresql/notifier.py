@@ -79,6 +79,7 @@ class Notifier:
     async def run(self) -> None:
         """Send for ever; while the database is away, the others find their work by polling."""
         while True:
+            # A lost notification costs a second: all that are notified also poll.
             with contextlib.suppress(psycopg.OperationalError):
                 async with await psycopg.AsyncConnection.connect(
                     self._url, autocommit=True
@@ -91,6 +92,7 @@ class Notifier:
         workers = _Workers(connection)
         while True:
             await self._due.wait()
+            # Before the notifications are taken: a later one must lead to another round.
             self._due.clear()
             worker, self._worker = self._worker, False
             first = [(await workers.next_channel(), "")] if worker else []
@@ -172,6 +174,8 @@ async def listen(
                 own = channel_of_worker(connection.info.backend_pid)
                 called = {**channels, **({} if name is None else {own: channels[CHANNEL]})}
                 await _begin(connection, called)
+                # After LISTEN: what was committed between two connections is found by a look at the
+                # tables.
                 on_connect()
                 await _receive(connection, called)
         except Exception as error:  # noqa: BLE001  # also a standby, which accepts no LISTEN yet
@@ -206,6 +210,8 @@ async def _receive(
             while notification := server.notifies():
                 channels[notification.relname.decode()](notification.extra.decode())
             await readable.wait()
+            # Before the socket is read, so that bytes that arrive during the read wake the loop
+            # again.
             readable.clear()
     finally:
         loop.remove_reader(socket)

@@ -120,6 +120,7 @@ class Reach:
         The driver cannot be cancelled: it would wait for the end of the statement.
         """
         trying = asyncio.ensure_future(AsyncConnectionPool.check_connection(connection))
+        # Reads the exception, which asyncio would log if this is cancelled before.
         trying.add_done_callback(lambda tried: tried.cancelled() or tried.exception())
         try:
             await asyncio.wait({trying}, timeout=self.patience)
@@ -150,6 +151,7 @@ async def _ended(task: asyncio.Future[Any]) -> None:
 def _close_unwanted(opening: asyncio.Task[Any]) -> None:
     """Close a connection that was opened after its caller had stopped waiting."""
     if not opening.cancelled() and opening.exception() is None:
+        # At once and without the event loop: no task is left that could await a close.
         opening.result().pgconn.finish()
 
 
@@ -213,6 +215,7 @@ class PooledConnection(BoundedConnection):
     @classmethod
     @override
     async def opened(cls, conninfo: str, *, autocommit: bool, **options: Option) -> Self:
+        # Outside a transaction, because a rollback would undo the time zone.
         connection = await super().opened(conninfo, autocommit=True, **options)
         try:
             await connection.execute(f"SET TIME ZONE '{TIME_ZONE}'")
@@ -329,8 +332,10 @@ class SinglePool:
         """
         if self._asking is None or self._asking.done():
             self._asking = asyncio.ensure_future(self._ask())
+            # Reads the exception, which asyncio would log if all callers were cancelled before.
             self._asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
         try:
+            # A caller that is cancelled must not end the check that others wait for.
             await asyncio.shield(self._asking)
         except DatabaseUnreachableError:
             raise

@@ -50,12 +50,12 @@ class PreparedStatement(Generic[R]):
     @overload
     def __init__(self, statement: ClauseElement, of: type[R]) -> None: ...
 
-    def __init__(self, statement: ClauseElement, of: type[R] | None = None) -> None:  # noqa: ARG002
+    def __init__(self, statement: ClauseElement, of: type[R] | None = None) -> None:  # noqa: ARG002  # for the type of the rows alone
         self._statement = statement
 
     @cached_property
     def _compiled(self) -> _Compiled:
-        compiled = self._statement.compile(dialect=PGDialect_psycopg())  # type: ignore[no-untyped-call]
+        compiled = self._statement.compile(dialect=PGDialect_psycopg())  # type: ignore[no-untyped-call]  # SQLAlchemy declares no types
         assert isinstance(compiled, SQLCompiler)
         documents = frozenset(
             str(name) for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)
@@ -113,6 +113,7 @@ async def run_prepared(
     driver = await work.driver()
     cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=rows)
     try:
+        # By default the driver prepares a statement at its sixth execution on a connection.
         await cursor.execute(text, parameters, prepare=True)
     except psycopg.OperationalError:
         if driver.closed:
@@ -157,4 +158,6 @@ def _native(value: object, *, document: bool) -> object:
 
 async def lock_name(work: UnitOfWork, name: str) -> None:
     """Wait until no other transaction has the lock of a name, and keep it until the commit."""
+    # Ends with the transaction, so that a lost process leaves no lock. A collision only waits
+    # longer.
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

@@ -55,15 +55,18 @@ def main() -> None:
     parent = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     _yield_processors()
+    # A child is ended by signals as a matter of course, and its memory holds user data.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for module in sys.argv[2:]:
         importlib.import_module(module)
+    # After the imports, whose peak must not count.
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
         while True:
             seconds, length = _HEAD.unpack(_exactly(parent, _HEAD.size))
             answer, body = _called(_exactly(parent, length), seconds)
             send(parent, answer, body)
+            # Memory may be fragmented or held by the library: the next call gets a fresh child.
             if answer is Answer.OVER_LIMIT:
                 return
     except (EOFError, OSError):

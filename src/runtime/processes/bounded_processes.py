@@ -83,6 +83,7 @@ class BoundedProcesses:
 
         Raises OverLimitError, and WouldBlockError in a thread that runs an event loop.
         """
+        # The call waits for a process, which would stop every other task of the loop.
         if _runs_loop():
             raise WouldBlockError
         name = f"{function.__module__}:{function.__qualname__}\n"
@@ -123,6 +124,7 @@ class _Child:
         self._socket, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-c", _COMMAND, str(theirs.fileno()), *modules]
+            # Nothing else of the environment, which holds the secrets of the platform.
             environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             self._process = subprocess.Popen(  # noqa: S603  # our own program and arguments
                 command,
@@ -246,9 +248,11 @@ async def _in_turn(work: Callable[[], Result]) -> Result:
             if key is not None and _Limits.total is not None:
                 await slots.enter_async_context(_Limits.total.slot(None))
             is_under_way = True
+            # A pool does not pass context variables on to its threads.
             context = contextvars.copy_context()
             return await asyncio.wrap_future(_threads.submit(lambda: context.run(work)))
     except TimeoutError:
+        # A time-out of the work itself, and not of the wait for its turn.
         if is_under_way:
             raise
         raise CrowdedError from None

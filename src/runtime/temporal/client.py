@@ -99,6 +99,7 @@ async def _require_namespace(client: Client, address: str) -> None:
     try:
         await client.workflow_service.describe_namespace(request, timeout=_ANSWER_TIME)
     except RPCError as error:
+        # A key may be denied the description of its own namespace, and work all the same.
         if error.status in {RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT}:
             raise UnknownNamespaceError(address, client.namespace) from None
 

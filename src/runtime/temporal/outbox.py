@@ -180,6 +180,7 @@ async def withdraw_starts(
             outbox.c.intent == Intent.START,
             outbox.c.claimed_until.is_(None),
         )
+        # A row that a relay claims at this moment counts as claimed.
         .with_for_update(skip_locked=True)
     )
     taken_back = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
