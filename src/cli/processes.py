@@ -208,6 +208,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     server = Server(_server_config(app, host, port), close_streams)
     with suppress(KeyboardInterrupt):
         server.run()
+    # uvicorn logs a port in use and returns; a supervisor must see it as a failure.
     if not server.started:
         raise typer.Exit(3)
 

@@ -24,6 +24,7 @@ DRAIN_SECONDS = 30.0
 
 def cut_off_later(seconds: float, code: int) -> None:
     """End the process after a while, even if a thread still waits in it."""
+    # A thread, because the event loop may be what does not end.
     cut_off = threading.Timer(seconds, os._exit, [code])
     cut_off.daemon = True
     cut_off.start()
@@ -38,6 +39,7 @@ async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]
     finally:
         waiting.cancel()
         working.cancel()
+    # The cancel of our own; an error of the work is raised.
     with suppress(asyncio.CancelledError):
         await working
 
@@ -61,6 +63,7 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
                     if not task.cancelling():
                         task.cancel()
     except BaseExceptionGroup as failed:
+        # Callers handle the errors of services, and not groups of them.
         raise failed.exceptions[0] from None
 
 
@@ -80,4 +83,5 @@ def bound_memory(limit: int) -> None:
     then fails its own node or formula with a MemoryError. 0 sets no limit.
     """
     if limit:
+        # Only the soft limit, so that a child may set one of its own.
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))

@@ -127,9 +127,11 @@ async def running_workers(
     registrations = registrations_of(parts)
     quarantine = QuarantineProcess()
     suspects = Suspects(parts.database, registrations.families, parts.client, quarantine)
+    # Before any worker polls: work that ended the process before must not run unobserved again.
     await suspects.begin(predecessor)
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        # Pushed first, so that it ends after the workers that use it.
         stack.push_async_callback(quarantine.close)
         try:
             for worker in _workers(
@@ -146,6 +148,8 @@ async def running_workers(
                 )
                 await enter(background(*(loop.run() for loop in loops), listening))
         except BaseException:
+            # The exit stack waits for workers that drain, which must not delay the next start for
+            # ever.
             on_failed_start()
             raise
         yield relay
@@ -243,6 +247,7 @@ def _workflow_worker(
         deployment_config=version.config(),
         max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
         max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
+        # Calls stay on this queue where it serves `io`, too; sweeps must find a slot beside them.
         max_concurrent_activities=ACTIVITY_SLOTS + SWEEP_SLOTS,
         max_cached_workflows=CACHED_WORKFLOWS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
@@ -316,6 +321,7 @@ async def run_worker(
                         await stop.asked.wait()
                     finally:
                         log.info("worker is draining")
+                        # The block ends by an error: a drain that hangs must not keep the process.
                         if not stop.asked.is_set():
                             _cut_off_later(code=1)
 
@@ -352,6 +358,7 @@ class _Stop:
             _cut_off_later(code=0)
         else:
             cut_off_later(CLOSING_SECONDS, 0)
+            # Nothing is in progress yet, so there is nothing to drain.
             self._starting.cancel()
 
 
@@ -434,6 +441,7 @@ def with_sdk_listener(settings: Settings) -> tuple[Settings, str | None]:
     """
     if settings.worker_metrics_address is None:
         return settings, None
+    # The SDK takes an address and does not report the port it chose for 0.
     with socket.create_server((LOOPBACK, 0)) as listener:
         address = f"{LOOPBACK}:{listener.getsockname()[1]}"
     own = (*settings.own_listeners, address)
@@ -465,6 +473,7 @@ def metrics_served(
     try:
         yield
     finally:
+        # `shutdown` waits for the loop of the server, which may be in a scrape.
         threading.Thread(target=server.shutdown, daemon=True).start()
         server.server_close()
 
@@ -484,6 +493,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 
     def _of_the_sdk(self) -> bytes:
         try:
+            # A proxy of the environment must not get a request for this machine.
             opener = build_opener(ProxyHandler({}))
             with opener.open(self.sdk_url, timeout=_SDK_SECONDS) as answer:
                 body: bytes = answer.read()

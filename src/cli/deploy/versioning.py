@@ -91,6 +91,7 @@ async def _refusal(deployment: Deployment, build: str) -> RPCError | None:
     try:
         await deployment.promote(build)
     except RPCError as error:
+        # Temporal refuses a version until it has seen its pollers, which takes a moment.
         return error
     return None
 
@@ -101,6 +102,7 @@ def default_build() -> str:
     digest = hashlib.sha256()
     for package in DETERMINISTIC:
         for path in sorted((SOURCES / package).rglob("*.py")):
+            # The separators keep the names and contents of neighbouring files apart.
             digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")
     return f"{release_of('workspace-platform')}-{digest.hexdigest()[:12]}"

@@ -144,9 +144,11 @@ class Jobs(WorkFamily[JobRow]):
         if not cancelled:
             async with context.database.transaction() as work:
                 held = await hold_job(work, row.id)
+                # A reason that a chunk has written says more than the end of its execution.
                 if held is not None and held.error is None:
                     await record_failure(work, row.id, end.reason, "interrupted")
         status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
+        # In parts, each in a transaction of its own, as the workflow would have done.
         while (outcome := await self._jobs.undo_job(str(row.id), status.value)) == MORE:
             pass
         return outcome == DONE

@@ -183,6 +183,7 @@ async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None
     )
 
     def renew(update: ScheduleUpdateInput) -> ScheduleUpdate:
+        # The state keeps the pause of an operator.
         return ScheduleUpdate(replace(definition, state=update.description.schedule.state))
 
     try:

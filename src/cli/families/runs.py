@@ -140,6 +140,8 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
         if row.status == RunStatus.QUEUED and (latest is None or latest.sleeps):
             await append_starts(work, [row.id])
         else:
+            # The rows of earlier executions would show the run as waiting in places that no longer
+            # exist.
             await calls.forget_executions(work, row.id)
             await append_restart(work, row.id, next_restart(latest))
 
@@ -180,6 +182,7 @@ async def _admit(context: SweepContext) -> int:
         )
     for line in in_line:
         async with context.database.transaction() as work:
+            # The end of a run hands its slot on under the same lock: neither may give one twice.
             await slots.lock(work, line.automation_id, line.concurrency_key)
             admitted += len(await slots.hand_on(work, line.automation_id, line.concurrency_key))
     return admitted
@@ -187,6 +190,7 @@ async def _admit(context: SweepContext) -> int:
 
 async def _break_deadlocks(context: SweepContext) -> int:
     """Refuse runs that would wait for their own callers for ever. Gives their number."""
+    # A snapshot, because rows that change between two reads could look like a circle.
     async with context.database.snapshot() as work:
         deadlocked = await calls.find_deadlocked(work)
     refused = 0

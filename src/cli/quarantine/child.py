@@ -40,6 +40,7 @@ _Activities = Mapping[str, Callable[..., Any]]
 
 def main() -> None:
     """Serve the standard streams; all printed output goes to the log of the worker."""
+    # A copy, because whatever an activity prints would otherwise be read as a message.
     answers = Pipe(os.dup(1))
     os.dup2(2, 1)
     # Ctrl-C and the end of a container are for the worker, which then ends this process.
@@ -48,8 +49,10 @@ def main() -> None:
     _end_with_parent()
     settings = load_settings()
     configure_logging(settings.log_format, settings.log_level)
+    # Never above the limit of the worker, which the operator chose for the machine.
     bound_memory(min(filter(None, (MEMORY, settings.worker_memory_limit))))
     asyncio.run(_serve(settings, answers))
+    # Threads of a stuck activity must not keep the process.
     os._exit(0)
 
 

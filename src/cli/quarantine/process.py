@@ -56,6 +56,7 @@ class QuarantineProcess:
             await _send(process, Execute(facts, packed(call.args)))
             ending = asyncio.ensure_future(self._end(process, types_of(call.fn)[1]))
             try:
+                # A cancel is passed on to the process, whose answer is still read.
                 return await asyncio.shield(ending)
             except asyncio.CancelledError:
                 await _send(process, Cancel())

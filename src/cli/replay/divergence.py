@@ -203,7 +203,7 @@ class _TracedRunner(WorkflowRunner):
             self._trace.places = [_place(task[-1]) for task in self._trace.standing]
             return completion
 
-        instance.activate = noted  # type: ignore[method-assign]
+        instance.activate = noted  # type: ignore[method-assign]  # of this instance alone
         return instance
 
 

@@ -409,8 +409,8 @@ class NodeDebugger(pdb.Pdb):
         for code in self._codes:
             self.set_break(code.co_filename, _first_line(code), temporary=True)
         self.set_break(_FAILURE.co_filename, _first_line(_FAILURE))
-        self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]
-        # The debugger may stop the loop for minutes, which must not be reported as a blocked loop.
+        self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]  # private to bdb
+        # A person at the prompt takes longer than an evaluation may stop the loop.
         patience, bounded_processes.LOOP_SECONDS = bounded_processes.LOOP_SECONDS, math.inf
         sys.settrace(self.trace_dispatch)
         try:

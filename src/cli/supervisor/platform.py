@@ -42,6 +42,7 @@ async def run_platform(options: UpOptions) -> None:
     state = StateDir(options.state_dir)
     state.prepare()
     with state.locked(), Status(terminal()) as status:
+        # A file of an earlier start, which was killed, names a platform that no longer runs.
         state.unpublish()
         for name in await asyncio.to_thread(clear_strays, state):
             status.say(f"Stopped {name}, left over from an earlier start.")
@@ -50,6 +51,7 @@ async def run_platform(options: UpOptions) -> None:
         try:
             await until_stopped(stopping, _start(platform, state, status))
         finally:
+            # Before the stop: clients must not find an API that ends.
             state.unpublish()
             await platform.stop()
 
@@ -114,6 +116,7 @@ class Platform:
         """End everything, the users of a service before the service."""
         if self._working is not None:
             self._working.cancel()
+            # Its child is started or not, and then known to the supervisor.
             await asyncio.wait({self._working})
         await self._supervisor.stop(STOP_ORDER)
 
@@ -172,6 +175,8 @@ class Platform:
     async def _start_api(self, port: int, base_url: str) -> None:
         url = await self._start_database()
         self._environment["DATABASE_URL"] = url
+        # A current schema saves the API the wait for the migration process, which is another start
+        # of Python.
         if not await asyncio.to_thread(is_schema_current, url):
             await self._migrate()
         await self._supervisor.start(self._api(port, base_url))
@@ -213,6 +218,7 @@ class Platform:
             await asyncio.sleep(0.5)
 
     def _api(self, port: int, base_url: str) -> Service:
+        # A proxy of the environment must not get a request for this machine.
         client = httpx2.AsyncClient(trust_env=False, timeout=2)
 
         async def answers() -> bool:
@@ -239,6 +245,7 @@ class Platform:
             "worker",
             needs=self._embedded(),
             ready=beats,
+            # The file of the worker before this one would count as its first beat.
             before=lambda: heartbeat.unlink(missing_ok=True),
             stop_seconds=DRAIN_SECONDS + _MARGIN_SECONDS,
         )

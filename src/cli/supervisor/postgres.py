@@ -101,6 +101,7 @@ class EmbeddedPostgres:
         )  # fmt: skip
         if result.returncode != 0:
             raise StartError(f"PostgreSQL could not create its data directory:\n{result.stderr}")
+        # A rename is atomic: an interrupted initdb leaves only a draft.
         draft.rename(self._data)
 
     def create_database(self) -> None:
@@ -134,6 +135,7 @@ class EmbeddedPostgres:
                 raise StartError(
                     f"Failed to restore {dump}. The database was not changed:\n{result.stderr}"
                 )
+            # Only after the restore succeeded: until here the database is unchanged.
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(old))
             connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(new, old))
 
@@ -202,6 +204,7 @@ class EmbeddedPostgres:
         Backends run in the data directory. Raises StartError when one of them stays.
         """
         remains = _processes_in(self._data)
+        # SIGQUIT ends backends without a checkpoint; recovery follows at the next start.
         for number in (signal.SIGQUIT, signal.SIGKILL):
             for process in remains:
                 with suppress(psutil.NoSuchProcess):

@@ -61,6 +61,7 @@ class StateDir:
                     f"A platform is already running in {self.root} (process {owner}). Stop it, or"
                     " choose another --state-dir."
                 ) from None
+            # Only under the lock, so that the number is that of the owner.
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
             yield
@@ -150,12 +151,14 @@ class StateDir:
 def write_private(path: Path, value: object) -> None:
     """Replace a file with JSON, mode 0600, so that a crash leaves the old file or the new one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
+    # A crash may have left a draft of a process with the same number.
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(value, file, indent=2)
         file.write("\n")
         file.flush()
+        # Otherwise a crash of the machine may leave an empty file under the new name.
         os.fsync(file.fileno())
     draft.replace(path)
 
@@ -185,6 +188,7 @@ def rotate(path: Path, limit: int) -> None:
             return
         with path.open("r+b") as log, path.with_name(f"{path.name}.1").open("wb") as older:
             shutil.copyfileobj(log, older)
+            # Lines written between the copy and this are lost, which a log may afford.
             log.truncate(0)
 
 

@@ -92,6 +92,8 @@ class Child:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
+                    # Ctrl-C must reach the supervisor alone, and a group of its own ends with all
+                    # it started.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -101,6 +103,7 @@ class Child:
         record = state.pids / f"{service.name}.json"
         with suppress(psutil.NoSuchProcess):
             started = psutil.Process(process.pid).create_time()
+            # By its start time a later supervisor knows it from another process with the same id.
             write_private(
                 record,
                 {
@@ -220,6 +223,7 @@ class Supervisor:
     async def stop(self, order: Sequence[str]) -> None:
         """End every child, in this order; each has its own time to end by itself."""
         for keeper in self._keepers.values():
+            # First, so that no keeper restarts what is being stopped.
             keeper.cancel()
         await asyncio.gather(*self._keepers.values(), return_exceptions=True)
         for name in order:
@@ -310,6 +314,7 @@ def _how(code: int) -> str:
 
 def kill_group(pid: int) -> None:
     """Send SIGKILL to the processes that are left of the group that `pid` led."""
+    # The group is gone; or macOS denies signals to a group of zombies.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -332,6 +337,7 @@ def clear_strays(state: StateDir, seconds: float = 5) -> list[str]:
         raise StartError(
             f"Process {left[0].pid} of an earlier start is still running. Stop it, then retry."
         )
+    # Only now: a stray that could not be ended must be known to the next start.
     for path in records:
         path.unlink(missing_ok=True)
     return [path.stem for path in strays]

@@ -84,7 +84,7 @@ def _sort(archive: zipfile.ZipFile, root: Folder, stack: ExitStack) -> None:
             continue
         path = PurePosixPath(info.filename)
         if path.suffix == ".zip" and len(path.parts) == 1:
-            spooled = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115
+            spooled = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115  # closed by the stack
             with archive.open(info) as nested:
                 while piece := nested.read(_SPOOLED):
                     spooled.write(piece)
