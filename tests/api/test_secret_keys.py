@@ -339,7 +339,7 @@ def test_keys_are_compared(known: list[str], configured: list[str], problem: str
 
 
 @pytest.mark.parametrize("secret", [NEW, OTHER])
-async def test_a_wrong_key_is_told_and_no_key_is_called_invalid(
+async def test_a_wrong_key_is_reported_and_no_key_is_called_invalid(
     platform: Platform, store: Database, secret: str
 ) -> None:
     space = await make_space(store, BEFORE)
@@ -425,7 +425,7 @@ async def test_an_upgraded_database_is_known_by_what_it_holds(store: Database) -
         assert await work.scalar(select(api_key.c.digest_key)) == OLD_ID
 
 
-async def test_a_change_can_be_taken_back(store: Database) -> None:
+async def test_a_change_can_be_reverted(store: Database) -> None:
     space = await make_space(store, BEFORE)
     for secrets in ([OLD], [NEW, OLD]):
         await register(store, *secrets)
@@ -442,7 +442,7 @@ async def test_a_change_can_be_taken_back(store: Database) -> None:
         await require_keys(work, BEFORE)
 
 
-async def test_a_lost_key_can_be_given_up(store: Database) -> None:
+async def test_a_lost_key_can_be_abandoned(store: Database) -> None:
     space = await make_space(store, BEFORE)
     await register(store, OLD)
     async with store.transaction() as work:

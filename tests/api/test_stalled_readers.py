@@ -50,7 +50,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
 
 @contextlib.asynccontextmanager
 async def neighbour(server: Server, space: Space) -> AsyncIterator[list[float]]:
-    """What a workspace waits for each of its calls, which go on while the block runs."""
+    """The seconds of each call of a workspace, which repeats them while the block runs."""
     seconds: list[float] = []
     headers = {"Authorization": f"Bearer {space.token}"}
     async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=ENOUGH) as client:
@@ -158,7 +158,7 @@ async def heard(feeds: Sequence[Feed], words: bytes) -> None:
 
 
 @pytest.mark.long
-async def test_a_thousand_feeds_go_on_beside_those_who_read_nothing(
+async def test_a_thousand_feeds_continue_beside_readers_that_read_nothing(
     server: Server, space: Space, foreign: Space
 ) -> None:
     members = [(await space.member(Role.VIEWER))[0] for _ in range(FEEDS // OF_ONE_USER)]

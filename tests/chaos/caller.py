@@ -1,4 +1,4 @@
-"""A client that never gives up and keeps a journal of what it was promised."""
+"""A client that retries for ever and keeps a journal of the promises it got."""
 
 import asyncio
 import uuid
@@ -49,7 +49,7 @@ class Caller:
         self.journal[key] = str((await self._call(path, {}, key))["id"])
 
     async def bring_in(self, body: Json, rows: list[Json]) -> Json:
-        """Import rows and wait for the result; asked again, the same import goes on."""
+        """Import rows and wait for the result; a repeated request continues the same import."""
         named = {**body, "rows": rows, "clientMutationId": uuid.uuid4().hex}
         return await self._call(f"{self._workspace}/data-sources/import-spreadsheet", named, None)
 

@@ -1,4 +1,4 @@
-"""A worker dies in the middle of evaluating alert rules: each change is told exactly once."""
+"""A worker dies in the middle of evaluating alert rules: each change is notified exactly once."""
 
 import signal
 from datetime import timedelta

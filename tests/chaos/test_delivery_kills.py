@@ -1,4 +1,4 @@
-"""A worker that dies in the middle of a line: the next one goes on where it was."""
+"""A worker that dies in the middle of a line: the next one continues at its place."""
 
 import pytest
 from sqlalchemy import select
@@ -27,7 +27,7 @@ async def deliveries(engine: Engine) -> list[Delivery]:
         return [*await work.rows(found, of=Delivery)]
 
 
-async def test_a_line_goes_on_in_order_and_repeats_only_what_was_being_attempted(
+async def test_a_line_continues_in_order_and_repeats_only_what_was_being_attempted(
     idle: Engine, workers: Workers, serve: Serve
 ) -> None:
     receiver = await serve(*[reply(200)] * BEFORE, never, reply(200))

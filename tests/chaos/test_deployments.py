@@ -219,7 +219,7 @@ async def test_a_ramp_gives_a_build_its_share(
     assert await fetch(url, "SELECT count(*) FROM outbox") == [(0,)]
 
 
-async def test_work_that_began_without_versions_goes_on_with_the_first_promoted_build(
+async def test_work_that_began_without_versions_continues_with_the_first_promoted_build(
     idle: Engine, workers: Workers, deployment: Deployment, operator: Operator, sink: Sink
 ) -> None:
     old = await start(workers, "", "off")

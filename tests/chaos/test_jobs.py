@@ -152,7 +152,7 @@ async def test_a_job_is_accepted_once(jobs: Jobs) -> None:
     assert (await jobs.ended(job_id)).result == {"counted": 2}
 
 
-async def test_a_cancelled_job_is_taken_back(jobs: Jobs) -> None:
+async def test_a_cancelled_job_is_reverted(jobs: Jobs) -> None:
     jobs.counting.hold = asyncio.Event()
     job_id = await jobs.accept(5)
     await jobs.begun(job_id)
@@ -162,7 +162,7 @@ async def test_a_cancelled_job_is_taken_back(jobs: Jobs) -> None:
     assert (row.status, row.progress) == ("cancelled", {"done": 0})
 
 
-async def test_a_job_whose_execution_died_is_taken_back(jobs: Jobs) -> None:
+async def test_a_job_whose_execution_died_is_reverted(jobs: Jobs) -> None:
     jobs.counting.hold = asyncio.Event()
     job_id = await jobs.accept(5)
     await jobs.begun(job_id)
@@ -218,7 +218,7 @@ async def test_an_execution_ends_as_its_row_however_often_it_is_executed(
     assert await jobs.row(job_id) == ended
 
 
-async def test_a_job_whose_execution_is_gone_goes_on(jobs: Jobs) -> None:
+async def test_a_job_without_an_execution_continues(jobs: Jobs) -> None:
     job_id = await jobs.accept_unstarted(3)
     async with jobs.engine.database.transaction() as work:
         going = {"status": "running", "progress": {"done": 1}, "started_at": work.now}

@@ -1,4 +1,4 @@
-"""Workers and PostgreSQL that die in every stage of a legacy import; rows come in once."""
+"""Workers and PostgreSQL that die in every stage of a legacy import; rows are imported once."""
 
 import signal
 import tempfile
@@ -180,7 +180,7 @@ class _Killing:
 
 
 @pytest.mark.long
-async def test_an_import_goes_on_when_a_worker_of_temporal_dies(
+async def test_an_import_continues_when_a_worker_of_temporal_dies(
     idle: Engine, workers: Workers, url: str, tmp_path: Path
 ) -> None:
     points = OF_WORKERS

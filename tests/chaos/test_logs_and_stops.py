@@ -103,7 +103,7 @@ class Process:
         await eventually(said, what=words)
 
     async def obeys(self, seconds: float) -> int:
-        """The exit code after a SIGTERM, which has to come in time."""
+        """The exit code after a SIGTERM, within its time."""
         start = time.monotonic()
         self.forked.terminate()
         code = await self.forked.ended()
@@ -162,7 +162,7 @@ async def test_a_failed_start_is_json(
 NOWHERE = "127.0.0.1:1"
 
 
-async def test_an_unknown_namespace_is_told_in_one_sentence(start: Start) -> None:
+async def test_an_unknown_namespace_is_reported_in_one_sentence(start: Start) -> None:
     worker = start("worker", TEMPORAL_NAMESPACE="nowhere")
     assert await worker.forked.ended() == 1
     [line] = [line for line in worker.lines() if "nowhere" in line["event"]]

@@ -1,4 +1,4 @@
-"""Losing Temporal is not losing runs: they go on from what PostgreSQL has recorded.
+"""Losing Temporal is not losing runs: they continue from the rows in PostgreSQL.
 
 The runs of this file begin with one Temporal. It is then replaced by an empty one.
 """
@@ -233,7 +233,7 @@ async def test_a_delay_keeps_its_due_time(story: Story) -> None:
 
 
 @pytest.mark.long
-async def test_a_wait_goes_on(story: Story) -> None:
+async def test_a_wait_continues(story: Story) -> None:
     assert (await story.ended("told")).status == "succeeded"
     assert by_node(await story.ended("timeout"))["hear"].status == "succeeded"
     await publish(story.engine, "tell")
@@ -256,7 +256,7 @@ async def test_a_repeat_pauses_no_more_than_before(story: Story) -> None:
     await story.engine.cancel(*place)
 
 
-async def test_a_loop_goes_on_where_it_was(story: Story) -> None:
+async def test_a_loop_continues_where_it_was(story: Story) -> None:
     await publish(story.engine, "item 2")
     run = await story.ended("loop")
     assert by_node(run)["each"].output == {"count": 3, "succeeded": 3, "failed": 0}
@@ -266,7 +266,7 @@ async def test_a_loop_goes_on_where_it_was(story: Story) -> None:
     await story.engine.cancel(*story.lost.runs["long"])
 
 
-async def test_a_called_run_and_its_caller_go_on(story: Story) -> None:
+async def test_a_called_run_and_its_caller_continue(story: Story) -> None:
     assert story.lost.action is not None
 
     async def heard() -> bool:

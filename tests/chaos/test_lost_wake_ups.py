@@ -1,4 +1,4 @@
-"""What our rows have resolved and an execution has not heard, it is told again."""
+"""Waits that our rows have resolved are signalled again to an execution that missed it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ async def signals(engine: Engine, run_id: UUID) -> int:
 
 
 @pytest.mark.long
-async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
+async def test_a_lost_event_is_signalled_again(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="unreported"))
     await resolve_without_signal(engine, "unreported", run_id)
     assert (await sweep(engine, timedelta(minutes=5)))["resent"] == 0
@@ -76,7 +76,7 @@ async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None
     assert (await sweep(engine))["resent"] == 0
 
 
-async def test_a_decision_that_was_not_heard_is_told_again(engine: Engine) -> None:
+async def test_a_lost_decision_is_signalled_again(engine: Engine) -> None:
     decider = await member(engine)
     automation_id, run_id = await waiting(engine, approval(decider))
     async with engine.database.transaction() as work:
@@ -99,7 +99,7 @@ def in_long_loop() -> JsonObject:
 
 
 @pytest.mark.long
-async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -> None:
+async def test_an_iteration_in_another_execution_is_signalled_again(engine: Engine) -> None:
     payload = {"items": ["first", "second", *["third"] * 99]}
     automation_id, run_id = await waiting(engine, in_long_loop(), payload)
     await resolve_without_signal(engine, "first", run_id)
@@ -119,7 +119,7 @@ async def test_a_run_whose_wait_is_open_gets_no_signal(engine: Engine) -> None:
     await engine.cancel(automation_id, run_id)
 
 
-async def test_an_execution_that_was_put_back_is_told_what_its_rows_know(engine: Engine) -> None:
+async def test_a_restored_execution_is_signalled_the_facts_of_its_rows(engine: Engine) -> None:
     content = graph(
         held("first", "wait_event", {"eventKey": "put back 1"}),
         held("second", "wait_event", {"eventKey": "put back 2"}),
@@ -156,7 +156,7 @@ async def called_runs(engine: Engine, run_id: UUID) -> list[Any]:
         return list(await work.rows(statement))
 
 
-async def test_a_called_run_that_did_not_hear_of_its_slot_is_told_again(engine: Engine) -> None:
+async def test_a_called_run_is_signalled_its_slot_again(engine: Engine) -> None:
     limit = {"kind": "automation_called", "concurrency": {"limit": 1}}
     inner = await engine.publish(graph(node("hold", "delay", seconds=600)), triggerConfig=limit)
     call = graph(node("call", "call_automation", automationId=str(inner.id)))

@@ -1,4 +1,4 @@
-"""Work that ends every worker that executes it is failed, and the work of others goes on."""
+"""Work that ends every worker that executes it is failed, and other work continues."""
 
 import asyncio
 import signal
@@ -117,7 +117,7 @@ async def supervised(workers: Workers, deaths: list[int]) -> AsyncIterator[None]
 
 
 @pytest.mark.long
-async def test_a_run_that_ends_three_workers_is_failed_and_another_goes_on(
+async def test_a_run_that_ends_three_workers_is_failed_and_another_continues(
     idle: Engine, workers: Workers
 ) -> None:
     deaths: list[int] = []
@@ -141,7 +141,7 @@ async def status_of(engine: Engine, workflow_id: str) -> WorkflowExecutionStatus
 
 
 @pytest.mark.long
-async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
+async def test_every_family_continues_in_quarantine_and_fails_when_it_ends_that(
     idle: Engine, workers: Workers
 ) -> None:
     lethal_id = await make(idle, "transform", output={"lethal": 1})
@@ -185,7 +185,7 @@ async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
 
 
 @pytest.mark.long
-async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_that(
+async def test_a_refresh_and_imports_continue_in_quarantine_and_fail_when_they_end_that(
     idle: Engine, workers: Workers
 ) -> None:
     lethal = {

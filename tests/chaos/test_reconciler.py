@@ -146,7 +146,7 @@ async def lost_run(engine: Engine, automation_id: UUID, **changes: Any) -> UUID:
     return UUID(str(values["id"]))
 
 
-async def test_a_run_whose_execution_is_gone_goes_on(engine: Engine) -> None:
+async def test_a_run_without_an_execution_continues(engine: Engine) -> None:
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
     run_id = await lost_run(engine, automation.id, status="running")
@@ -163,7 +163,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize(("status", "end"), [("queued", "succeeded"), ("running", "failed")])
-async def test_a_row_that_was_put_back_goes_on_in_another_execution(
+async def test_a_row_that_was_put_back_continues_in_another_execution(
     engine: Engine, status: str, end: str
 ) -> None:
     automation = await engine.publish(graph(node("halt", "stop", result=end)))

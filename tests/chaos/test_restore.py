@@ -24,7 +24,7 @@ async def checkout(tmp_path: Path) -> AsyncIterator[Checkout]:
 
 
 @pytest.mark.long
-async def test_a_platform_goes_on_whichever_backup_it_is_given(checkout: Checkout) -> None:
+async def test_a_platform_continues_whichever_backup_it_is_given(checkout: Checkout) -> None:
     async with checkout.up("workspace up"):
         known = checkout.connection
         database = await checkout.call("/databases", {"label": "Effects", "fields": []})
@@ -74,7 +74,7 @@ def _is_private(backup: Path) -> None:
 
 
 def _is_the_same(connection: Json, known: Json) -> None:
-    """A client goes on with what it was told before."""
+    """A client continues with the answers from before."""
     for name in ("workspaceId", "apiKey"):
         assert connection[name] == known[name]
 

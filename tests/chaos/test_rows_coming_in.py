@@ -1,4 +1,4 @@
-"""Workers that die while rows come in: all of them come, once."""
+"""Workers that die while rows are imported: all rows arrive, once."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Today's version on the states of earlier ones: what was open goes on, what was given is good."""
+"""Today's version on the states of earlier ones: open work continues, and answers stay valid."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ CASES = [(kept, True) for kept in STATES] + [(kept, False) for kept in STATES[-1
     CASES,
     ids=[f"{kept.name.partition('.')[0]}{'' if both else ' alone'}" for kept, both in CASES],
 )
-async def test_an_older_state_goes_on(kept: Path, with_temporal: bool, tmp_path: Path) -> None:
+async def test_an_older_state_continues(kept: Path, with_temporal: bool, tmp_path: Path) -> None:
     story = kept_state.unpack(kept, tmp_path)
     checkout = Checkout(tmp_path)
     started = RESTORE_POSTGRESQL

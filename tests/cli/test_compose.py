@@ -73,7 +73,7 @@ NOT_PASSED = {
     "TEMPORAL_TLS": "the Temporal of this file is on a network of its own",
     "AWS": "stands for the usual variables, which are passed one by one",
 }
-"""Documented variables that a service need not be told."""
+"""Documented variables that a service does not need."""
 PASSED_AS_THEY_ARE = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",

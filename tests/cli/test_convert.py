@@ -1,4 +1,4 @@
-"""What other products export comes in as bundles, with a word on what does not."""
+"""Exports of other products become bundles, with a note on each omission."""
 
 import csv
 import io
@@ -329,7 +329,7 @@ def test_times_of_notion_keep_the_zone_beside_them(tmp_path: Path) -> None:
     ("zone", "moment"),
     [(None, "2026-07-03T09:00:00.000Z"), ("Europe/Berlin", "2026-07-03T07:00:00.000Z")],
 )
-def test_times_without_a_zone_are_meant_in_one_that_is_told(
+def test_times_without_a_zone_are_read_in_a_reported_one(
     tmp_path: Path, zone: str | None, moment: str
 ) -> None:
     # That all of them are alike makes them no choices.
@@ -338,7 +338,7 @@ def test_times_without_a_zone_are_meant_in_one_that_is_told(
     assert ("Times: times without a time zone, read as UTC" in told) is (zone is None)
 
 
-def test_a_zone_that_is_not_known_is_told(tmp_path: Path) -> None:
+def test_a_zone_that_is_not_known_is_reported(tmp_path: Path) -> None:
     written = ["July 3, 2026 9:00 AM (XYZ)"] * 4
     found, told = _times(tmp_path, *written)
     assert found == written
@@ -396,7 +396,7 @@ def test_times_of_airtable_are_meant_in_their_zone(
     assert ("time zone" in report) is told
 
 
-def test_a_table_with_an_open_quotation_mark_is_told(tmp_path: Path) -> None:
+def test_a_table_with_an_open_quotation_mark_is_reported(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         archive.writestr(f"Times {GOODS}.csv", 'Name,At\nA,"5 inch\nB,1\n')
     chosen = ["convert", "notion", str(tmp_path / "export.zip"), str(tmp_path / "bundle.zip")]

@@ -35,7 +35,7 @@ def test_the_environment_wins_over_files() -> None:
     assert options["timeout"] == "7"
 
 
-def test_uv_is_told_what_pip_is_configured_with() -> None:
+def test_uv_gets_the_configuration_of_pip() -> None:
     options = install.pip_options(LISTING) | {"cert": "/ca.pem", "find-links": "\n/a\n/b"}
     told = install.uv_environment(options, {"SSL_CERT_FILE": "/other.pem", "PATH": "/bin"})
     assert told == install.DEFAULTS | {

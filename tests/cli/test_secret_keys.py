@@ -107,7 +107,7 @@ def test_a_command_with_a_wrong_key_ends_with_one_sentence(url: str, arguments: 
     assert OTHER not in sentence
 
 
-def test_a_rotation_that_was_killed_goes_on_where_it_was(url: str, tmp_path: Path) -> None:
+def test_a_rotation_that_was_killed_continues_where_it_was(url: str, tmp_path: Path) -> None:
     store_secrets(url, MANY)
     both, new = f"{NEW},{OLD}", KeyRing([NEW])
     waiting = command("rotate-secret", "--check", "--json", url=url, keys=both)

@@ -73,7 +73,7 @@ def test_a_published_connection_is_private_and_goes_away(state: StateDir) -> Non
     assert not state.connection.exists()
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match="Choose another --state-dir"):
         StateDir(tmp_path / "file" / "state").prepare()
@@ -88,7 +88,7 @@ def test_a_write_replaces_the_whole_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null"])
-def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(StartError, match="is damaged"):
         read_object(tmp_path / "a.json")

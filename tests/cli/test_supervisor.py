@@ -120,7 +120,7 @@ async def test_a_killed_child_comes_back(supervisor: Supervisor, state: StateDir
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-async def test_a_child_is_told_how_the_one_before_it_ended(
+async def test_a_child_gets_the_exit_code_of_the_one_before_it(
     supervisor: Supervisor, state: StateDir, number: signal.Signals
 ) -> None:
     code = f"import os; print(os.environ['{PREDECESSOR}'], flush=True)\n{STAY}"
@@ -130,7 +130,7 @@ async def test_a_child_is_told_how_the_one_before_it_ended(
     await eventually(lambda: state.log("a").read_text().split() == ["0", str(-number.value)])
 
 
-async def test_a_child_is_told_that_the_kernel_ended_the_one_before_it_for_its_memory(
+async def test_a_child_learns_that_the_kernel_ended_the_one_before_it_for_its_memory(
     supervisor: Supervisor,
     state: StateDir,
     shown: StringIO,
@@ -244,7 +244,7 @@ async def test_a_child_that_ends_at_the_start_shows_its_log(
     assert "earlier" not in str(told.value)
 
 
-async def test_a_program_that_is_missing_is_told(supervisor: Supervisor) -> None:
+async def test_a_program_that_is_missing_is_reported(supervisor: Supervisor) -> None:
     missing = Service(name="a", command=["/no/such"], environment={}, is_ready=at_once)
     with pytest.raises(StartError, match="/no/such"):
         await supervisor.start(missing)

@@ -230,7 +230,7 @@ def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> None:
+def test_a_file_is_imported_refreshed_and_reverted(up: Up, tmp_path: Path) -> None:
     here = f"--state-dir={up.directory}"
     goods = tmp_path / "goods.csv"
     goods.write_text("code,price\na,1\nb,2\n")

@@ -1,4 +1,4 @@
-"""Legacy imports of a bundle with everything: out of sight until verified, gone when taken back.
+"""Legacy imports of a bundle with everything: hidden until verified, removed by a rollback.
 
 They are carried out in this process, stage after stage, so that each stage can be looked at.
 """
@@ -99,7 +99,7 @@ class Imports:
             return await get_run(work, run_id)
 
     async def cancelled(self, run_id: Id) -> LegacyImport:
-        """The run after it was cancelled and taken back."""
+        """The run after it was cancelled and rolled back."""
         async with self.admin.database.transaction() as work:
             principal = self.admin.actor.principal
             await commands.cancel(work, principal, run_id, CancelLegacyImport())
@@ -222,7 +222,7 @@ async def test_a_cancel_after_any_stage_leaves_nothing_behind(
 
 
 @pytest.mark.long
-async def test_a_workspace_that_failed_in_every_stage_comes_in_whole_and_goes_again(
+async def test_a_workspace_that_failed_in_every_stage_is_imported_whole_and_rolled_back(
     imports: Imports,
 ) -> None:
     objects = await imports.objects()
@@ -308,7 +308,7 @@ async def test_rows_that_people_changed_stay_until_they_are_removed_by_force(
     run = await imports.rolled_back(run_id, force=True)
     assert run.workspaces[0].rollback_state == "completed"
     after = await _held(own)
-    # People were told of what came in, and values were computed anew.
+    # People were notified of the import, and values were computed again.
     told = {"workspace_event", "notification", "job", "outbox", "request_log"}
     assert {name for name in before if after[name] != before[name]} <= told
 

@@ -255,7 +255,7 @@ async def test_an_owner_is_no_platform_administrator(
 
 
 @grouped([one for one in OF_PLATFORM if one.ids])
-async def test_a_platform_administrator_is_told_of_unknown_ids(
+async def test_a_platform_administrator_gets_not_found_for_unknown_ids(
     own: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
     async def cell(operation: Operation) -> None:

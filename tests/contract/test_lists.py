@@ -73,7 +73,7 @@ def test_an_operation_that_answers_a_cursor_takes_one_and_a_limit() -> None:
 
 
 @pytest.mark.long
-async def test_every_list_is_walked_to_its_end_while_rows_come_in(
+async def test_every_list_is_read_to_its_end_while_rows_are_added(
     used: Furnished, issuer: DevelopmentIssuer
 ) -> None:
     with cells() as cell:

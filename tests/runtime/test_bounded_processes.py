@@ -107,7 +107,7 @@ def test_children_are_shared_by_threads(processes: BoundedProcesses) -> None:
     assert len(found) <= 2
 
 
-async def test_work_that_stops_the_loop_goes_on_in_a_thread() -> None:
+async def test_work_that_stops_the_loop_continues_in_a_thread() -> None:
     looks = beats = 0
 
     def work() -> int:

@@ -36,7 +36,7 @@ async def failure_of(raised: Exception, cause: Exception | None = None) -> Failu
     ],
     ids=["unknown", "ours", "database"],
 )
-async def test_an_exception_is_told_by_its_kind_and_place(
+async def test_an_exception_is_reported_by_its_kind_and_place(
     error: Exception, type_: str, message: str
 ) -> None:
     failure = await failure_of(error, ValueError(CANARY))

@@ -83,7 +83,7 @@ async def test_a_listener_comes_back_after_it_lost_its_connection(
 
 @asynccontextmanager
 async def _worker(database_url: str, heard: asyncio.Queue[str], name: str) -> AsyncIterator[None]:
-    """A worker that puts its name there when it is told of something."""
+    """A worker that adds its name to the list when it is notified."""
     connected = asyncio.Event()
     channels = {CHANNEL: lambda _: heard.put_nowait(name)}
     task = asyncio.create_task(listen(libpq_url(database_url), channels, connected.set))
@@ -118,7 +118,7 @@ async def _told(sending: Notifier, heard: asyncio.Queue[str], count: int) -> Cou
     return told
 
 
-async def test_workers_are_told_in_turn(database_url: str, sending: Notifier) -> None:
+async def test_workers_are_notified_in_turn(database_url: str, sending: Notifier) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     async with _worker(database_url, heard, "first"):
         async with _worker(database_url, heard, "second"):
@@ -139,7 +139,9 @@ async def _has_gone(database_url: str) -> bool:
         return found.rowcount == 1
 
 
-async def test_all_are_told_where_no_worker_is_known(database_url: str, sending: Notifier) -> None:
+async def test_all_workers_are_notified_where_none_is_known(
+    database_url: str, sending: Notifier
+) -> None:
     async with await psycopg.AsyncConnection.connect(
         libpq_url(database_url), autocommit=True
     ) as hidden:

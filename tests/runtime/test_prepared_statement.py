@@ -66,7 +66,7 @@ async def test_a_dead_connection_takes_its_contemporaries_along(
         pids = {(await PID.first(work, {})).pid for work in works}
     with psycopg.connect(database_url) as other:
         for pid in pids:
-            # It only sends a signal, unless it is told how long it may wait for the end.
+            # It only sends a signal, unless it gets a time to wait for the end.
             other.execute("SELECT pg_terminate_backend(%s, 30000)", (pid,))
     failures = 0
     for _ in range(6):

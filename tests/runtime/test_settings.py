@@ -86,7 +86,9 @@ def test_mistakes_name_the_variable(
 
 
 @pytest.mark.parametrize("garbage", ["", "?", "-1", "1.5", "nan", "9" * 5000])
-def test_mistakes_are_told_in_plain_words(monkeypatch: pytest.MonkeyPatch, garbage: str) -> None:
+def test_mistakes_are_reported_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch, garbage: str
+) -> None:
     for name, field in Settings.model_fields.items():
         variable = field.validation_alias
         monkeypatch.setenv(

@@ -41,7 +41,7 @@ async def test_nothing_is_traced_by_default(client: Client, space: Space) -> Non
     assert tracing.TRACEPARENT not in await started(client, space)
 
 
-async def test_a_trace_goes_on_through_the_outbox(
+async def test_a_trace_continues_through_the_outbox(
     client: Client, space: Space, spans: InMemorySpanExporter
 ) -> None:
     request = await started(client, space, traceparent=REMOTE)

@@ -162,7 +162,7 @@ _CURRENT: ContextVar[Task | None] = ContextVar("current", default=None)
 
 
 async def step(place: str) -> None:
-    """A place where a task may stand while others go on."""
+    """A place where a task may stop while others continue."""
     task = _CURRENT.get()
     if task is not None:
         await task.stand(place)

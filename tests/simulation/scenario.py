@@ -349,7 +349,7 @@ class Scenario:
         await self.world.tell_time()
 
     async def _time_out_task(self) -> None:
-        """Temporal waits no longer for a worker, which goes on all the same."""
+        """Temporal waits no longer for a worker, which continues all the same."""
         busy = [one for one in self.server.executions.values() if one.is_open and one.busy]
         if busy:
             self.server.time_out(self.random.choice(busy))

@@ -163,7 +163,7 @@ class Server:
         execution.busy = False
         ends = [one for one in commands if end_of(one) is not None]
         if ends and len(execution.inbox) > taken:
-            # What came in meanwhile is seen before an end: Temporal refuses it.
+            # Signals that arrived meanwhile are handled before an end, which Temporal refuses.
             return False
         del execution.inbox[:taken]
         execution.history.extend(activations)

@@ -47,7 +47,7 @@ def released(path: Path) -> Any:
 def breaks(old: Json, new: Json, today: date) -> list[str]:
     """The places where a client of the old document fails with the new one.
 
-    What was deprecated may go on its sunset, which the old document has in `x-sunset`.
+    A deprecated part may be removed on its sunset, which the old document has in `x-sunset`.
     """
     return sorted(set(_Comparison(old, new, today).problems()))
 

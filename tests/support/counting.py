@@ -1,4 +1,4 @@
-"""Jobs that only count, for tests of what goes on around their chunks."""
+"""Jobs that only count, for tests of the work around their chunks."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -200,7 +200,7 @@ async def cancelled_checking(engine: Engine) -> str:
 
 
 async def cancelled_importing(engine: Engine) -> str:
-    """A run that is cancelled, and taken back, when its workspace has been made."""
+    """A run that is cancelled, and rolled back, when its workspace has been made."""
     with held_up("apply_chunk"):
         run_id = await begin(engine, await small(engine))
         await _until_stage(engine, run_id, "creating")
@@ -208,7 +208,7 @@ async def cancelled_importing(engine: Engine) -> str:
 
 
 async def cancelled_verifying(engine: Engine) -> str:
-    """A run that is cancelled, and taken back, when everything has been imported."""
+    """A run that is cancelled, and rolled back, when everything has been imported."""
     with held_up("verify_counts"):
         run_id = await begin(engine, await small(engine))
         await until(engine, run_id, "verifying")
@@ -273,4 +273,4 @@ LEGACY_IMPORT_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {
 LONG_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {
     "legacy-import-continued": completed,
 }
-"""Of a server that soon suggests to go on as another execution."""
+"""The settings of a server that soon suggests to continue as another execution."""

@@ -52,7 +52,7 @@ from workflows.schedules import Maintenance, Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
 SOON = 12
-"""Events after which a server suggests to go on as another execution."""
+"""Events after which a server suggests to continue as another execution."""
 
 TWICE = {"maxAttempts": 3, "initialDelaySeconds": 0.1, "backoffMultiplier": 1}
 
@@ -228,7 +228,7 @@ async def finished_job(engine: Engine, family: Family) -> str:
 
 
 async def refused_job(engine: Engine) -> str:
-    """A job whose second chunk is refused, taken back part by part."""
+    """A job whose second chunk is refused, reverted part by part."""
     return Family.EXPORT.workflow_id(await _job(engine, Family.EXPORT, to=REFUSED))
 
 

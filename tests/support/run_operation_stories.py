@@ -77,7 +77,7 @@ async def denied(engine: Engine) -> str:
 
 
 async def long(engine: Engine) -> str:
-    """An operation that goes on as another execution."""
+    """An operation that continues as another execution."""
     operation_id = await _begun(engine, 6, 3)
     await ended(engine, operation_id)
     return Family.RUN_OPERATION.workflow_id(operation_id)

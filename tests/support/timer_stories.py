@@ -73,7 +73,7 @@ async def timer_due(engine: Engine) -> str:
 
 
 async def timer_moved(engine: Engine) -> str:
-    """A countdown that is paused, goes on and is ended by hand."""
+    """A countdown that is paused, continued and ended by hand."""
     entry = await start(engine, targetDurationMs=3_600_000)
     await waits(engine, entry.id)
     await change(engine, entry.id, action="pause")

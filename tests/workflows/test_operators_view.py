@@ -231,7 +231,7 @@ async def test_the_execution_of_a_failed_run_has_failed(engine: Engine, kind: st
 
 
 @pytest.mark.long
-async def test_the_caller_of_a_failed_run_goes_on_by_its_own_edges(engine: Engine) -> None:
+async def test_the_caller_of_a_failed_run_continues_by_its_own_edges(engine: Engine) -> None:
     other = await engine.publish(graph(node("end", "stop", result="failed")))
     call = node("call", "call_automation", automationId=str(other.id))
     after = node("after", "transform", output={})

@@ -174,7 +174,7 @@ async def test_a_resume_at_once_leaves_nothing(engine: Engine, serve: Serve) -> 
 
 
 @pytest.mark.long
-async def test_a_pause_stops_a_release_and_a_step_that_has_begun_goes_on(
+async def test_a_pause_stops_a_release_and_a_step_that_has_begun_continues(
     engine: Engine, serve: Serve
 ) -> None:
     endpoint = await serve(reply(200))

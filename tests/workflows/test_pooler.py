@@ -78,7 +78,7 @@ async def test_requests_wait_for_their_runs(pooled: Pooled) -> None:
     assert {answer.status_code for answer in answers} == {200}
 
 
-async def test_rows_come_in_and_change(pooled: Pooled, serve: Serve) -> None:
+async def test_rows_are_imported_and_changed(pooled: Pooled, serve: Serve) -> None:
     source = await make_source(pooled.client, pooled.space, serve)
     source.answers(goods(("a", "One", 1), ("b", "Two", 2)))
     assert (await source.refresh())["status"] == "succeeded"
@@ -87,7 +87,7 @@ async def test_rows_come_in_and_change(pooled: Pooled, serve: Serve) -> None:
     assert (await source.records())["a"]["data"]["price"] == 3
 
 
-async def test_a_sheet_and_the_bundle_of_its_workspace_come_in(pooled: Pooled) -> None:
+async def test_a_sheet_and_the_bundle_of_its_workspace_are_imported(pooled: Pooled) -> None:
     path, engine = pooled.space.path, pooled.engine
     rows = "name,price\n" + "".join(f"Tea {n},{n}\n" for n in range(SHEET_ROWS))
     sheet = {"label": "Goods", "kind": "inline", "format": "csv", "fields": [],

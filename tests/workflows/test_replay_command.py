@@ -127,7 +127,7 @@ def test_a_history_that_replays_says_so() -> None:
     assert "replays: 16 events, ended as completed." in told.out
 
 
-def test_a_divergence_is_told_with_event_step_label_and_line(tmp_path: Path) -> None:
+def test_a_divergence_is_reported_with_event_step_label_and_line(tmp_path: Path) -> None:
     told = here("replay", changed(RETRIES, other_activity, tmp_path))
     assert told.code == 1
     lines = told.out.splitlines()
@@ -141,7 +141,7 @@ def test_a_divergence_is_told_with_event_step_label_and_line(tmp_path: Path) -> 
     assert "TMPRL" not in told.out
 
 
-def test_code_that_raises_is_told_apart(tmp_path: Path) -> None:
+def test_code_that_raises_is_distinguished(tmp_path: Path) -> None:
     told = here("replay", changed(DIAMOND, no_input, tmp_path))
     assert told.code == 1
     assert "raises: AutomationRun.run() missing 1 required positional argument" in told.out
@@ -199,7 +199,9 @@ async def closed(engine: Engine, run_id: Id) -> None:
     await eventually(is_closed, what="the end of the execution")
 
 
-async def test_after_a_reset_the_execution_is_told_and_counted_as_its_own(engine: Engine) -> None:
+async def test_after_a_reset_the_execution_is_reported_and_counted_as_its_own(
+    engine: Engine,
+) -> None:
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")

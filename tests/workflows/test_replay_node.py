@@ -45,7 +45,7 @@ ROWS = "SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM {} t"
 async def digests(database: Database, workspace_id: Id) -> dict[str, str]:
     """A digest of the rows of every table, of those of a workspace where they have one.
 
-    Workers go on with what other tests left in others.
+    Workers continue the work that other tests left in others.
     """
     async with database.snapshot() as work:
         tables = await work.rows(

@@ -325,7 +325,7 @@ async def test_an_execution_that_timed_out_is_closed_by_the_reconciler(
 
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(3), ids=["last-task", "event", "query"])
-async def test_a_reset_run_goes_on_and_its_row_stays_true(desk: Desk, block: int) -> None:
+async def test_a_reset_run_continues_and_its_row_stays_true(desk: Desk, block: int) -> None:
     before = await desk.row()
 
     async def is_visible() -> bool:

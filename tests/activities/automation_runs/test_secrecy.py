@@ -37,7 +37,7 @@ def test_the_answer_of_the_other_side_is_left_out() -> None:
     assert told == f"The server returned 400.{UNSAID}"
 
 
-def test_an_unknown_failure_is_told_without_its_words() -> None:
+def test_an_unknown_failure_is_reported_without_its_words() -> None:
     with pytest.raises(ValueError, match="invalid literal") as raised:
         int(SECRET)
     told = discreet(raised.value, REDACTION)

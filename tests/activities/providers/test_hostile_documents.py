@@ -11,7 +11,7 @@ from runtime.processes.bounded_processes import BoundedProcesses
 
 
 @pytest.mark.long
-def test_a_document_that_is_read_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_is_read_for_ever_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     bounded = BoundedProcesses([documents.__name__], seconds=0.5)
     monkeypatch.setattr(documents, "_processes", bounded)
     with pytest.raises(documents.UnreadableDocumentError, match="too long"):
@@ -23,7 +23,7 @@ def test_a_document_that_is_read_for_ever_is_given_up(monkeypatch: pytest.Monkey
     bounded.close()
 
 
-def test_a_tag_that_does_not_end_is_given_up() -> None:
+def test_a_tag_that_does_not_end_is_aborted() -> None:
     records = XmlRecords(frozenset({"response"}), lambda *_: None)
     records.feed(b'<a b="')
     began = time.process_time()
@@ -32,7 +32,7 @@ def test_a_tag_that_does_not_end_is_given_up() -> None:
     assert time.process_time() - began < 5, "it was given up after a few pieces"
 
 
-def test_many_small_elements_are_no_tag_that_goes_on() -> None:
+def test_many_small_elements_are_no_endless_tag() -> None:
     found: list[str] = []
     records = XmlRecords(frozenset({"response"}), lambda name, _: found.append(name))
     records.feed(b"<all>" + b"<response></response>" * (MAX_TOKEN // 10) + b"</all>", last=True)

@@ -1,4 +1,4 @@
-"""The token endpoint of a provider, which is told secrets in the body."""
+"""The token endpoint of a provider, which gets secrets in the body."""
 
 import dataclasses
 

@@ -152,7 +152,7 @@ async def test_a_refused_sign_in_is_reported(ask: Ask, database: ForeignDatabase
     ).kind is ErrorKind.FETCH
 
 
-async def test_a_long_query_is_given_up_and_cancelled(ask: Ask, database: ForeignDatabase) -> None:
+async def test_a_long_query_is_aborted_and_cancelled(ask: Ask, database: ForeignDatabase) -> None:
     problem = await ask.problem(database, LONG[database.engine], seconds=0.5)
     assert (problem.kind, problem.retryable) == (ErrorKind.TIMEOUT, False)
 

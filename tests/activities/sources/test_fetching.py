@@ -158,7 +158,7 @@ async def test_every_style_of_pages_is_followed_to_the_last(
     assert (fetch.states[-1].pages, fetch.states[-1].rows) == (len(answers), 3)
 
 
-async def test_a_broken_fetch_goes_on_after_the_last_page(fetch: Fetcher) -> None:
+async def test_a_broken_fetch_continues_after_the_last_page(fetch: Fetcher) -> None:
     await fetch.problem(cursor(1, "b"), cursor(2, "c"), reply(503), **CURSOR)
     [*_, last] = fetch.states
     assert await fetch(cursor(3, None), done=last, **CURSOR)
@@ -275,7 +275,7 @@ async def bomb(writer: asyncio.StreamWriter) -> None:
         pytest.param(b"SSH-2.0-OpenSSH_9\r\n", "fetch", True, "complete HTTP", id="no-http"),
     ],
 )  # fmt: skip
-async def test_a_server_that_does_not_answer_is_told_truly(
+async def test_a_server_that_does_not_answer_is_reported_truly(
     fetch: Fetcher, answer: Answer, kind: str, retryable: bool, words: str
 ) -> None:
     problem = await fetch.problem(answer, seconds=0.3 if answer in {drip, never} else 10)
@@ -348,7 +348,7 @@ async def test_delimited_text_is_read_in_the_charset_it_is_written_in(
         pytest.param('[{"n": NaN}]', "http_json", "not valid JSON", id="no-number"),
     ],
 )
-async def test_a_body_of_another_kind_is_told_truly(
+async def test_a_body_of_another_kind_is_reported_truly(
     fetch: Fetcher, body: Any, kind: str, words: str
 ) -> None:
     problem = await fetch.problem(reply(200, body), kind=DataSourceKind(kind))

@@ -94,7 +94,7 @@ async def test_restore_opens_a_draft_and_puts_the_open_one_away(
 
 
 @pytest.mark.parametrize("operation", ["restore", "publish", "export", "test-run", "run-from-node"])
-async def test_a_version_of_another_automation_is_told_only_where_that_is_seen(
+async def test_a_version_of_another_automation_is_named_only_with_access_to_it(
     client: Client, space: Space, foreign: Space, operation: str
 ) -> None:
     made, other, hidden = [await publish(client, space) for _ in range(3)]

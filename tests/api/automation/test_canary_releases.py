@@ -1,4 +1,4 @@
-"""Canaries by those who edit an automation: started, watched, promoted and taken back."""
+"""Canaries by editors of an automation: started, watched, promoted and rolled back."""
 
 import asyncio
 from collections import Counter

@@ -254,7 +254,7 @@ async def test_a_cancel_that_is_paused_leaves_the_rest_open(
     assert counts(await get(client, space, accepted)) == ("succeeded", 5, 5, 4, 1, 0)
 
 
-async def test_a_paused_operation_goes_on_where_it_stopped(
+async def test_a_paused_operation_continues_where_it_stopped(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
@@ -395,7 +395,7 @@ async def test_runs_are_selected_by_all_that_a_list_filters_by(
     assert {one["id"] for one in read(listed)["runs"]} == {run_ids[0], run_ids[2]}
 
 
-async def test_a_retry_is_taken_back_by_cancelling_what_it_started(
+async def test_a_retry_is_undone_by_cancelling_the_runs_it_started(
     client: Client, space: Space
 ) -> None:
     made = await publish(client, space)
@@ -414,7 +414,7 @@ async def test_a_retry_is_taken_back_by_cancelling_what_it_started(
     assert refusal(refused) == (409, "conflict")
 
 
-async def test_a_cancel_is_taken_back_by_retrying_what_it_cancelled(
+async def test_a_cancel_is_undone_by_retrying_the_runs_it_cancelled(
     client: Client, space: Space
 ) -> None:
     made = await publish(client, space)

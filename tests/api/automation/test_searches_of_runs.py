@@ -153,7 +153,7 @@ async def test_malformed_filters_are_refused(
 
 
 @pytest.mark.usefixtures("runs")
-async def test_a_search_that_takes_too_long_is_given_up_with_advice(
+async def test_a_search_that_takes_too_long_is_aborted_with_advice(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version = await make_automation(space)

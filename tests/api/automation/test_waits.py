@@ -1,4 +1,4 @@
-"""Resuming nodes over HTTP: who may, what is refused, and what Temporal is told."""
+"""Resuming nodes over HTTP: rights, refusals, and the signals to Temporal."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""Calls of webhooks over HTTP: who gets in, what a run is told, what is answered."""
+"""Calls of webhooks over HTTP: authentication, the payload of a run, the answer."""
 
 import base64
 import hmac
@@ -149,7 +149,7 @@ async def test_the_body_of_every_content_type_is_in_the_payload(
 
 
 @pytest.mark.parametrize("number", [2**53 + 1, -(2**63) - 1, 10**300])
-async def test_integers_of_others_are_told_exactly(
+async def test_integers_of_callers_are_passed_on_exactly(
     client: Client, space: Space, stranger: Client, number: int
 ) -> None:
     made = await make_hook(client, space, auth="none")
@@ -250,7 +250,7 @@ async def test_a_body_of_one_mebibyte_is_taken_and_no_more(
     assert refusal(answer) == (415, "unsupported_media_type")
 
 
-async def test_a_call_that_is_not_verified_is_told_nothing(
+async def test_an_unverified_call_is_answered_without_details(
     client: Client, space: Space, stranger: Client
 ) -> None:
     made = await make_hook(client, space)

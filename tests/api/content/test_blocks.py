@@ -62,7 +62,7 @@ async def test_blocks_are_added_in_order(client: Client, page: Placed) -> None:
     assert one.json()["data"] == blocks[0]
 
 
-async def test_a_list_goes_on_where_it_ended(client: Client, page: Placed) -> None:
+async def test_a_list_continues_where_it_ended(client: Client, page: Placed) -> None:
     await add(client, page, *(words(str(number)) for number in range(7)))
     seen: list[str] = []
     cursor: str | None = None

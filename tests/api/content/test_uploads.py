@@ -143,7 +143,7 @@ async def test_encoded_bodies_are_refused(client: Client, space: Space) -> None:
     assert answer.status_code == 415
 
 
-async def test_a_body_that_stalls_is_given_up(
+async def test_a_body_that_stalls_is_aborted(
     client: Client,
     space: Space,
     app: FastAPI,
@@ -198,7 +198,7 @@ async def test_a_caller_who_may_not_upload_is_refused_before_the_body(
     await wire.close()
 
 
-async def test_a_client_that_waits_is_told_to_go_on(server: Server, space: Space) -> None:
+async def test_a_client_that_waits_to_continue_may(server: Server, space: Space) -> None:
     wire = await server.connect()
     headers = ("Content-Length: 4", "Expect: 100-continue")
     await wire.send(request(f"{space.path}/files", space.token, *headers))

@@ -269,7 +269,7 @@ async def test_each_error_is_named_by_its_path(
     assert answer.json()["details"][0]["path"] == path
 
 
-async def test_an_unfinished_export_is_shown_as_it_stands_and_goes_on(
+async def test_an_unfinished_export_is_shown_with_its_progress_and_continues(
     client: Client,
     space: Space,
     exporting: Exporting,

@@ -44,7 +44,7 @@ class Part(Input):
 
 
 class Probe(Input):
-    """What the probe is told: to refuse, to break, or to echo."""
+    """The order to the probe: to refuse, to break, or to echo."""
 
     name: str
     count: int | None = None

@@ -113,7 +113,7 @@ async def test_a_silent_connection_is_closed(connect: Connect) -> None:
     assert await _closed(await connect()) == b""
 
 
-async def test_a_head_that_drips_is_told_so(connect: Connect) -> None:
+async def test_a_dripping_head_is_answered_with_the_reason(connect: Connect) -> None:
     wire = await connect()
     await wire.send(b"GET /healthz HTTP/1.1\r\n")
     dripping = asyncio.create_task(_drip(wire, b"a: b\r\n"))
@@ -142,7 +142,7 @@ async def test_a_connection_is_used_again(connect: Connect) -> None:
 
 @pytest.mark.parametrize("framing", ["Content-Length: 900", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("path", ["/errands", "/files", None], ids=["json", "upload", "webhook"])
-async def test_a_body_that_drips_is_told_so(
+async def test_a_dripping_body_is_answered_with_the_reason(
     connect: Connect, space: Space, path: str | None, framing: str
 ) -> None:
     wire = await connect()

@@ -64,7 +64,7 @@ async def test_one_key_is_one_job_and_one_answer(probes: Client, space: Space) -
     answers = [await one for one in [first, *others]]
     bodies = {one.content for one in answers if one.is_success}
     assert len(bodies) == 1
-    # Who comes in the very moment of another's transaction is told to come again.
+    # A request during the transaction of another is asked to try again.
     refused = [one.json()["error"] for one in answers if not one.is_success]
     assert set(refused) <= {"in_progress"}
     replayed = await asked(probes, space, headers=headers)

@@ -1,4 +1,6 @@
-"""Who uses what is deprecated is told so, and reads it in the document (docs/compatibility.md)."""
+"""Callers of deprecated operations are notified, and the document shows them
+(docs/compatibility.md).
+"""
 
 from datetime import date
 from typing import Any

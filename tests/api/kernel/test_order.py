@@ -1,4 +1,4 @@
-"""The order of checks: a request wrong in every way is told the first."""
+"""The order of checks: a request wrong in every way is answered with the first."""
 
 import uuid
 from typing import Any

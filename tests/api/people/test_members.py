@@ -50,7 +50,7 @@ async def test_members_are_listed_page_by_page(client: Client, space: Space) -> 
     assert seen[0] == str(space.user_id)
 
 
-async def test_an_invited_person_comes_in(client: Client, space: Space, session: Session) -> None:
+async def test_an_invited_person_joins(client: Client, space: Space, session: Session) -> None:
     email = somebody()
     token = await invite(client, space, email.upper())
     newcomer = session(email)

@@ -93,7 +93,7 @@ async def test_bad_bodies_of_workspaces_are_refused(
     assert answer.json()["details"][0]["path"] == path
 
 
-async def test_the_caller_is_told_who_they_are(owner: Client, client: Client, space: Space) -> None:
+async def test_the_answer_names_the_caller(owner: Client, client: Client, space: Space) -> None:
     me = (await owner.get("/v1/me")).json()["data"]
     assert me["user"]["email"] == space.email
     assert (me["principalType"], "workspaceId" in me) == ("session", False)

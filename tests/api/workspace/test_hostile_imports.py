@@ -70,7 +70,7 @@ HOSTILE: dict[str, tuple[Entries, str]] = {
     ),
 }
 MERELY_TOLD = ("broken reference", "unknown kind")
-"""What comes in without what is unknown."""
+"""Bundles that are imported without their unknown parts."""
 
 
 def _link() -> zipfile.ZipInfo:

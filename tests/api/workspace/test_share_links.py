@@ -186,7 +186,7 @@ async def test_a_link_that_is_over_answers_as_an_unknown_one(
 
 
 async def answer_as_unknown(anybody: Client, cases: list[tuple[Json, dict[str, str]]]) -> None:
-    """Check that visits and downloads of these links cannot be told from those of no link."""
+    """Check that visits and downloads of these links look like those of a missing link."""
     bodies = set()
     for link, headers in [({"id": str(new_id())}, by("x" * 43)), *cases]:
         encoded = {name: value.encode("latin-1") for name, value in headers.items()}

@@ -77,7 +77,7 @@ async def test_an_incident_is_followed_until_it_is_closed(
 
 
 @pytest.mark.long
-async def test_lists_go_on_behind_their_first_page(
+async def test_lists_continue_behind_their_first_page(
     space: Space, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cli.client.output.PAGE", 2)

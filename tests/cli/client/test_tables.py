@@ -64,7 +64,7 @@ def test_lists_fit_80_columns_with_whole_dates(
     assert "a" * 36 in printed
 
 
-def test_times_are_told_in_two_parts_at_most() -> None:
+def test_times_are_written_in_two_parts_at_most() -> None:
     day = "2026-01-31T{}.000Z"
     assert taken(None, None) == ""
     ends = {"00:00:04": "4.0 s", "00:03:05": "3 min 05 s", "02:10:00": "2 h 10 min"}

@@ -35,7 +35,7 @@ class Drawing(Input):
         ({"shapes": [], "frame": {"kind": "circle", "x": 1}}, "kind, lineWidth"),
     ],
 )
-def test_an_unknown_key_is_told_with_those_that_are_known(given: Any, known: str) -> None:
+def test_an_unknown_key_is_reported_with_the_known_ones(given: Any, known: str) -> None:
     with pytest.raises(pydantic.ValidationError) as refusal:
         Drawing.model_validate(given)
     (problem,) = refusal.value.errors()

@@ -91,7 +91,7 @@ async def test_one_that_began_to_write_later_holds_up_to_its_place(space: Space)
     assert await words(space.database, space) == ["first", "second", "fourth", "fifth"]
 
 
-async def test_stages_of_an_import_are_told(space: Space) -> None:
+async def test_stages_of_an_import_are_reported(space: Space) -> None:
     async with space.database.transaction() as work:
         run: dict[str, Any] = {"id": new_id(), "created_at": work.now, "updated_at": work.now}
         asked = {"bundle_object_key": "k", "bundle_checksum": "c", "status": "importing"}

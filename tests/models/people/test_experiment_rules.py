@@ -124,7 +124,7 @@ def test_a_guardrail_is_breached_beyond_chance(
     assert found.variant_ids == (["b"] if breached else [])
 
 
-def test_units_that_are_not_shared_out_as_said_are_told() -> None:
+def test_units_that_are_not_shared_out_as_said_are_reported() -> None:
     assert sample_ratio(HALVES, {}) is None
     fair = sample_ratio(HALVES, {"a": Counts(5_050), "b": Counts(4_950)})
     assert fair is not None

@@ -154,7 +154,7 @@ async def test_a_stall_ends_before_the_total_time(serve: Serve) -> None:
         ok(b"x", "Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip"),
     ],
 )
-async def test_a_broken_answer_is_told_as_one(
+async def test_a_broken_answer_is_reported_as_one(
     serve: Serve, local: OutboundClient, answer: bytes | Answer
 ) -> None:
     server = await serve(answer)

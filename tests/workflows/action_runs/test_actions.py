@@ -370,7 +370,7 @@ async def test_a_node_runs_an_action_with_its_input(engine: Engine) -> None:
 
 
 @pytest.mark.long
-async def test_a_repeated_node_goes_on_where_its_action_failed(
+async def test_a_repeated_node_continues_where_its_action_failed(
     engine: Engine, table: Id, serve: Serve
 ) -> None:
     endpoint, title = await serve(reply(503), reply(500), reply(502), reply(200)), uuid4().hex

@@ -45,7 +45,7 @@ async def test_an_assignee_approves(engine: Engine) -> None:
     }
 
 
-async def test_everybody_asked_is_told_once(engine: Engine) -> None:
+async def test_every_assignee_is_notified_once(engine: Engine) -> None:
     first, second = await member(engine), await member(engine, Role.ADMIN)
     place = await waiting(engine, approval(first, role="admin", title="Pay?", message="100 €"))
     async with engine.database.transaction() as work:

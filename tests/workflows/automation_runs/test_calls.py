@@ -122,7 +122,7 @@ async def test_the_caller_waits_while_the_called_automation_runs(engine: Engine)
     assert run.output == {"then": {"got": {"then": {"got": {"n": 1}}}}}
 
 
-async def test_a_caller_that_does_not_wait_goes_on(engine: Engine) -> None:
+async def test_a_caller_that_does_not_wait_continues(engine: Engine) -> None:
     called = await engine.publish(event(eventKey="later"))
     run = await engine.run(calling(called.id, wait=False))
     child = await one_run(engine, called.id)
@@ -205,7 +205,7 @@ async def test_calls_in_a_circle_end(engine: Engine, wait: bool) -> None:
     assert [row.user_id for row in told] == [engine.actor.user_id]
 
 
-async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_goes_on(
+async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_continues(
     engine: Engine, serve: Serve
 ) -> None:
     endpoint = await serve(never)

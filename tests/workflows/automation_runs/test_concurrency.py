@@ -251,7 +251,7 @@ async def test_tests_need_no_slot(engine: Engine) -> None:
         await engine.cancel(held, run_id)
 
 
-async def test_a_key_that_cannot_be_read_is_told(engine: Engine) -> None:
+async def test_a_key_that_cannot_be_read_is_reported(engine: Engine) -> None:
     automation_id = await limited(engine, short(), keyExpression="trigger.customer")
     with pytest.raises(ConcurrencyKeyError):
         await engine.start(automation_id, {})

@@ -1,4 +1,4 @@
-"""The deadline of a run: it ends what goes on too long, and costs nothing where nothing does."""
+"""The deadline of a run: it ends a run that takes too long, and costs nothing otherwise."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -114,7 +114,7 @@ async def replays(engine: Engine, run_id: object) -> None:
 
 
 @pytest.mark.long
-async def test_a_call_that_goes_on_too_long_is_broken_off(
+async def test_a_call_that_takes_too_long_is_aborted(
     engine: Engine, limits: dict[str, timedelta], serve: Serve
 ) -> None:
     endpoint = await serve(never)

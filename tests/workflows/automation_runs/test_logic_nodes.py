@@ -309,7 +309,7 @@ async def test_a_join_waits_for_all_or_any(
 
 
 @pytest.mark.long
-async def test_a_join_of_any_goes_on_while_others_run(engine: Engine) -> None:
+async def test_a_join_of_any_continues_while_others_run(engine: Engine) -> None:
     run = await engine.run(
         graph(
             node("slow", "delay", seconds=0.5),

@@ -273,7 +273,7 @@ async def test_a_terminated_chunk_fails_the_loop(engine: Engine, serve: Serve) -
 
 
 @pytest.mark.long
-async def test_a_quick_loop_goes_on_where_a_lost_turn_left_it(
+async def test_a_quick_loop_continues_where_a_lost_turn_left_it(
     engine: Engine, table: Id, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database goes away in the middle, twice; every record is made once."""
@@ -475,7 +475,7 @@ async def test_a_run_from_a_loop_runs_it_whole(engine: Engine) -> None:
 
 
 async def test_a_slow_item_beside_quick_ones(engine: Engine, serve: Serve) -> None:
-    """An inline loop's other items go on while one is slow."""
+    """An inline loop's other items continue while one is slow."""
     others_ended = asyncio.Event()
     slow, fast = await serve(once(others_ended, reply())), await serve(reply())
     urls = [slow.url, *[fast.url] * 9]
@@ -530,7 +530,7 @@ async def retried(engine: Engine, automation_id: Id, run_id: Id) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize("long", [False, True])
-async def test_a_retry_goes_on_with_the_items_that_failed(
+async def test_a_retry_continues_with_the_items_that_failed(
     engine: Engine, serve: Serve, long: bool
 ) -> None:
     """What was done for the others is not done again, and still counts."""

@@ -562,7 +562,7 @@ async def test_the_history_of_a_quick_loop_is_that_of_one_node(
 async def test_the_worker_knows_where_a_loop_stands(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker applies iterations as the workflow does, and goes on with the next quick node."""
+    """The worker applies iterations as the workflow does, and continues with the next node."""
     # However slow the machine is, quick nodes in a row are one batch.
     monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)
     followed: list[tuple[Id, bool]] = []

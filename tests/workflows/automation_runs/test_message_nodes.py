@@ -59,7 +59,7 @@ async def told(engine: Engine, user_id: Id) -> list[Any]:
 # ---- notify
 
 
-async def test_members_are_told_by_id(engine: Engine) -> None:
+async def test_members_are_notified_by_id(engine: Engine) -> None:
     users = sorted([await person(engine, Role.VIEWER), await person(engine, Role.GUEST)])
     ids = [str(user) for user in users]
     title = {"type": "template", "value": "Hi {{ trigger.name }}"}
@@ -75,7 +75,7 @@ async def test_members_are_told_by_id(engine: Engine) -> None:
         assert (row.read_at, row.archived_at) == (None, None)
 
 
-async def test_members_are_told_by_role(engine: Engine) -> None:
+async def test_members_are_notified_by_role(engine: Engine) -> None:
     commenters = {str(await person(engine, Role.COMMENTER)) for _ in range(2)}
     run = await engine.run(graph(node("tell", "notify", role="commenter", title="Hi")))
     assert run.output is not None

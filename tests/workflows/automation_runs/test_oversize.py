@@ -13,7 +13,7 @@ COPY: Any = {"type": "trigger", "value": "text"}
 
 
 @pytest.mark.parametrize("copies", [2, 6, 10], ids=["1 MB", "3 MB", "5 MB"])
-async def test_a_quick_node_fails_and_the_run_goes_on(engine: Engine, copies: int) -> None:
+async def test_a_quick_node_fails_and_the_run_continues(engine: Engine, copies: int) -> None:
     run = await engine.run(
         graph(
             node("grow", "transform", output={"copies": [COPY] * copies}),

@@ -130,7 +130,7 @@ async def test_on_error_continue_lets_the_other_branches_finish(engine: Engine) 
     }
 
 
-async def test_failures_in_a_row_are_told_by_the_first(engine: Engine) -> None:
+async def test_failures_in_a_row_are_notified_by_the_first(engine: Engine) -> None:
     shape = graph(bad("one", label="One"), bad("two", label="Two"))
     run = await engine.run({**shape, "onError": "continue"})
     assert run.error is not None

@@ -1,4 +1,4 @@
-"""A statement that is given up for its time fails its node; a database that is away does not."""
+"""A statement that exceeds its time fails its node; a database that is away does not."""
 
 import pytest
 from sqlalchemy import text
@@ -8,7 +8,7 @@ from activities.database_errors import DATABASE_AWAY, took_too_long
 from runtime.database import Database
 
 
-async def test_a_statement_that_takes_too_long_is_told_from_a_database_that_is_away(
+async def test_a_statement_that_takes_too_long_is_distinguished_from_a_database_that_is_away(
     database: Database,
 ) -> None:
     with pytest.raises(OperationalError) as slow:

@@ -333,7 +333,7 @@ async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engi
 
 @pytest.mark.long
 async def test_an_event_without_running_workers_is_received_later() -> None:
-    """The workers stop while the node waits; it is resumed; others go on."""
+    """The workers stop while the node waits; it is resumed; others continue."""
     with migrated_database("stopped_waits") as url:
         database = Database(url)
         async with dev_server() as environment:
@@ -372,7 +372,7 @@ async def test_cancel_while_an_event_is_awaited(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("mock", "way"), [({"data": {"n": 1}}, "then"), ({"timeout": True}, "late")]
 )
-async def test_a_mock_comes_in_a_test(engine: Engine, mock: Json, way: str) -> None:
+async def test_a_mock_replaces_the_event_in_a_test(engine: Engine, mock: Json, way: str) -> None:
     automation_id = await engine.draft(event())
     run = await engine.test(automation_id, mocks={"hear": mock})
     assert (run.status, ways(run)) == ("succeeded", {"hear", way})

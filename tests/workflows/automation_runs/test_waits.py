@@ -175,7 +175,7 @@ async def test_a_wait_that_cannot_be_fails(
     assert run.error.startswith(f"wait: {told}")
 
 
-async def test_other_branches_go_on_beside_a_wait(engine: Engine) -> None:
+async def test_other_branches_continue_beside_a_wait(engine: Engine) -> None:
     automation = await engine.publish(
         graph(
             node("wait", "delay", seconds=600),

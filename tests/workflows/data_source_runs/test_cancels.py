@@ -1,4 +1,4 @@
-"""Cancelling runs: in each stage what goes on is stopped soon."""
+"""Cancelling runs: in each stage the work is stopped soon."""
 
 import time
 from typing import Any
@@ -42,7 +42,7 @@ async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
         pytest.param("record_change", "%INSERT INTO record_change%", id="apply"),
     ],
 )
-async def test_a_statement_that_waits_is_given_up(
+async def test_a_statement_that_waits_is_aborted(
     source: Any, database: Database, table: str, statement: str
 ) -> None:
     goods_of = await source()
@@ -93,7 +93,7 @@ async def _waits(database: Database, statement: str) -> None:
 
 
 async def _given_up(database: Database, statement: str) -> None:
-    """Wait until a statement that waits is given up; no longer than that is promised to take."""
+    """Wait until a waiting statement is aborted, at most for the promised time."""
 
     async def stopped() -> bool:
         return not await _is_waiting(database, statement)

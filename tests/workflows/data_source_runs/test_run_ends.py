@@ -1,4 +1,4 @@
-"""Who is told that a run has ended: automations, people, and the log of the workspace."""
+"""Notifications of the end of a run: automations, people, and the log of the workspace."""
 
 import base64
 from typing import Any

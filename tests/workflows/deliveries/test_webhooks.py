@@ -138,7 +138,7 @@ async def test_fan_outs_at_once_deliver_once(client: Client, space: Space, serve
     assert len({call.headers["webhook-id"] for call in receiver.requests}) == 20
 
 
-async def test_an_endpoint_that_does_not_answer_is_told_of_no_more_than_it_can_hold(
+async def test_an_endpoint_that_does_not_answer_is_sent_no_more_than_it_can_hold(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fan_out, "MOST_OPEN", 2)

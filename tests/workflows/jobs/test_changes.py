@@ -217,7 +217,7 @@ async def test_a_change_set_is_seen_by_its_author_and_those_who_manage(
     assert refused(await stranger.post(f"{elsewhere}/apply", json={})) == (404, "not_found")
 
 
-async def test_an_application_that_cannot_go_on_lets_the_rest_wait_again(
+async def test_an_application_that_cannot_continue_lets_the_rest_wait_again(
     client: Client, space: Space
 ) -> None:
     change = await propose(client, space, page("Page"), page("Other"))

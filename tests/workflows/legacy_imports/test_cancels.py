@@ -15,7 +15,7 @@ from tests.support.patience import eventually
 pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 
-async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) -> None:
+async def test_a_cancel_rolls_back_unfinished_workspaces(admin: Administrator) -> None:
     run = await admin.reviewed(whole({"Old": folders(3)}))
     run = await admin.decide(run["id"], "cancel", reason="Wrong one.")
     assert (run["status"], run["cancellationReason"]) == ("cancelled", "Wrong one.")

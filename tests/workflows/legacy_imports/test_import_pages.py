@@ -1,4 +1,4 @@
-"""Legacy imports by pages without scripts: sent, reviewed, imported, tried again, taken back."""
+"""Legacy imports by pages without scripts: sent, reviewed, imported, retried, rolled back."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -46,7 +46,7 @@ async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: E
 
 
 @pytest.mark.long
-async def test_a_run_with_a_long_history_goes_on_as_another_execution(
+async def test_a_run_with_a_long_history_continues_as_another_execution(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policies, "LONG_HISTORY", 12)

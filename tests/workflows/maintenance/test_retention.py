@@ -96,7 +96,7 @@ async def test_files_are_looked_for_before_their_items() -> None:
 
 
 @pytest.mark.long
-async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None:
+async def test_a_sweep_continues_until_nothing_is_left(sweeping: Sweeping) -> None:
     batches = 2 * ROUNDS + 5
     sweeping.store.batches = {Expired.RUNS: batches, Expired.ITEMS: 2}
     handle = await sweeping.start()

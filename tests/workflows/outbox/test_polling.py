@@ -1,4 +1,4 @@
-"""A worker that Temporal no longer hears from is told apart from one that has nothing to do."""
+"""A worker that no longer polls Temporal differs from an idle one."""
 
 import asyncio
 

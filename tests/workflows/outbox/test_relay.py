@@ -435,7 +435,7 @@ async def test_a_delivered_row_goes_although_nothing_wakes_the_relay(quiet: Data
     relaying.cancel()
 
 
-def test_other_processes_are_told_of_the_begin_of_a_run_they_started() -> None:
+def test_other_processes_are_notified_of_the_begin_of_a_run_they_started() -> None:
     starts, told = RunStarts(), list[bool]()
     starts.on_foreign_begin = lambda: told.append(True)
     own = new_id()

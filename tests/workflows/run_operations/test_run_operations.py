@@ -90,7 +90,7 @@ async def test_a_retry_repeats_what_failed_and_reuses_the_rest(
     assert (len(well.requests), len(ill.requests)) == (1, 2)
 
 
-async def test_a_paused_operation_goes_on_in_another_execution(engine: Engine) -> None:
+async def test_a_paused_operation_continues_in_another_execution(engine: Engine) -> None:
     automation = await engine.publish(QUICK)
     runs = await failed_runs(engine, automation.id, 3)
     operation_id = await accept(engine, "retry", runIds=[str(run_id) for run_id in runs], rate=0.01)

@@ -306,7 +306,7 @@ async def test_a_run_that_the_reconciler_started_is_waited_for(engine: Engine) -
 
 
 @pytest.mark.long
-async def test_a_fire_that_waits_for_a_slot_goes_on_when_it_gets_one(engine: Engine) -> None:
+async def test_a_fire_that_waits_for_a_slot_continues_when_it_gets_one(engine: Engine) -> None:
     made = await engine.publish(
         LONG,
         triggerConfig={

@@ -224,7 +224,7 @@ async def test_dates_of_a_database_in_the_trash_start_no_runs(goods: Listening) 
 
 
 @pytest.mark.long
-async def test_republished_with_the_same_database_it_goes_on_where_it_was(
+async def test_republished_with_the_same_database_it_continues_where_it_was(
     goods: Listening,
 ) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="day")

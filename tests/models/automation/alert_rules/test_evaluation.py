@@ -66,7 +66,7 @@ async def test_sweeps_at_once_tell_each_change_once(space: Space) -> None:
     assert len(await alerts(space)) == 30
 
 
-async def test_it_is_told_again_only_as_often_as_asked(space: Space) -> None:
+async def test_it_is_notified_again_only_as_often_as_requested(space: Space) -> None:
     await failed_run(space, await make_automation(space))
     once = await make_rule(space, FAILURES, label="Once")
     often = await make_rule(space, FAILURES, label="Often", repeatMinutes=5)
@@ -180,7 +180,9 @@ async def test_a_member_without_access_to_a_run_is_not_notified_of_it(space: Spa
     assert [event.item_id for event in await alert_events(space)] == [item_id]
 
 
-async def test_a_rule_of_one_who_left_is_disabled_and_the_others_are_told(space: Space) -> None:
+async def test_a_rule_of_a_member_who_left_is_disabled_and_the_others_are_notified(
+    space: Space,
+) -> None:
     await failed_run(space, await make_automation(space))
     user_id, _ = await space.member(Role.EDITOR)
     recipients = [user_id, space.user_id]
@@ -196,7 +198,7 @@ async def test_a_rule_of_one_who_left_is_disabled_and_the_others_are_told(space:
     assert [one.resolution for one in await firings(space)] == ["disabled"]
 
 
-async def test_a_guest_saves_no_rule_that_goes_on(space: Space) -> None:
+async def test_a_rule_whose_editor_became_a_guest_does_not_fire(space: Space) -> None:
     user_id, _ = await space.member(Role.EDITOR)
     rule = await make_rule(space, FAILURES, await actor_of(space, user_id))
     async with space.database.transaction() as work:

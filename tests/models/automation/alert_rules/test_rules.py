@@ -31,7 +31,7 @@ OK, FIRING = AlertState.OK, AlertState.FIRING
         (FIRING, False, NOON - HOUR, HOUR, AlertChange.RESOLVED),
     ],
 )
-def test_a_change_is_told_once_and_again_only_when_asked(
+def test_a_change_is_notified_once_and_again_only_when_requested(
     state: AlertState,
     holds: bool,
     told: datetime | None,
@@ -52,7 +52,7 @@ def test_a_change_is_told_once_and_again_only_when_asked(
         (4320, "3 days"),
     ],
 )
-def test_times_are_told_in_words(minutes: int, words: str) -> None:
+def test_times_are_written_in_words(minutes: int, words: str) -> None:
     assert spoken(minutes) == words
 
 

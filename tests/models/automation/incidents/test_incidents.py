@@ -121,7 +121,7 @@ async def _undone(space: Space) -> None:
         raise RuntimeError("grouped" if await group_failures(work) >= 30 else "left")
 
 
-async def test_its_author_is_told_when_it_opens_grows_tenfold_and_closes(space: Space) -> None:
+async def test_its_author_is_notified_when_it_opens_grows_tenfold_and_closes(space: Space) -> None:
     version = await make_automation(space)
     for size in (1, 1, 8, 1, 88, 1, 30):
         run_ids = [await failed_run(space, version, f"Order {n} fell.") for n in range(size)]
@@ -220,7 +220,7 @@ async def test_it_closes_itself_when_runs_succeed_at_the_node(
     assert (await detail(space, row.id)).close_reason == ("recovered" if closes else None)
 
 
-async def test_a_failure_opens_a_closed_one_again_and_is_told_anew(space: Space) -> None:
+async def test_a_failure_opens_a_closed_one_again_and_is_notified_again(space: Space) -> None:
     version = await make_automation(space)
     row = await of_run(space, await failed_run(space, version))
     async with space.database.transaction() as work:

@@ -96,7 +96,7 @@ def test_each_aspect_is_compared(changes: dict[str, object], expected: list[Aspe
         assert aspects(pair, run_is_whole=True, reference_is_whole=True) == expected
 
 
-def test_a_node_may_still_come_in_a_run_that_goes_on() -> None:
+def test_a_node_may_still_follow_in_a_run_that_continues() -> None:
     missing, extra = Pair(None, Node("a")), Pair(Node("a"), None)
     assert aspects(missing, run_is_whole=True, reference_is_whole=False) == [Aspect.PRESENCE]
     assert aspects(missing, run_is_whole=False, reference_is_whole=True) == []

@@ -34,7 +34,7 @@ def canonical(value: object) -> str:
 
 
 @given(VALUES, VALUES)
-def test_values_differ_exactly_where_differences_are_told(before: Any, after: Any) -> None:
+def test_values_differ_exactly_where_differences_are_reported(before: Any, after: Any) -> None:
     found, is_complete = differences(before, after, 1_000)
     assert is_complete
     assert bool(found) == (canonical(before) != canonical(after))
@@ -46,7 +46,7 @@ def test_values_differ_exactly_where_differences_are_told(before: Any, after: An
 
 
 @given(VALUES, VALUES)
-def test_the_way_back_is_told_in_the_same_places(before: Any, after: Any) -> None:
+def test_the_way_back_is_reported_in_the_same_places(before: Any, after: Any) -> None:
     turned = {
         ValueChange.ADDED: ValueChange.REMOVED,
         ValueChange.REMOVED: ValueChange.ADDED,
@@ -60,7 +60,7 @@ def test_the_way_back_is_told_in_the_same_places(before: Any, after: Any) -> Non
 
 
 @given(VALUES, VALUES, st.integers(0, 3))
-def test_no_more_are_told_than_allowed(before: Any, after: Any, most: int) -> None:
+def test_no_more_are_reported_than_allowed(before: Any, after: Any, most: int) -> None:
     every, _ = differences(before, after, 1_000)
     some, is_complete = differences(before, after, most)
     assert some == every[:most]
@@ -83,7 +83,7 @@ def test_true_is_not_one_and_one_is_one() -> None:
     assert listed({"a": True, "b": 1}, {"a": 1, "b": 1.0}) == [("a", "changed", "true", "1")]
 
 
-def test_of_long_texts_the_part_that_differs_is_told() -> None:
+def test_of_long_texts_the_part_that_differs_is_reported() -> None:
     before, after = "x" * 5_000 + "old", "x" * 5_000 + "new"
     (one,), _ = differences({"t": before}, {"t": after}, 9)
     assert isinstance(one, Difference)

@@ -135,7 +135,7 @@ async def test_the_sums_agree_with_a_recount_before_between_and_after_they_are_s
     await agrees(space, over)
 
 
-async def test_failures_are_told_by_the_node_that_failed(space: Space) -> None:
+async def test_failures_are_counted_by_the_node_that_failed(space: Space) -> None:
     version = await make_automation(space)
     times = {"created_at": NOON, "started_at": NOON, "completed_at": NOON + timedelta(seconds=1)}
     for status in (RunStatus.FAILED, RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.SUCCEEDED):
@@ -171,7 +171,7 @@ async def test_other_workspaces_and_closed_automations_are_not_counted(
     assert (await statistics(space, DAYS)).total.runs == 1
 
 
-async def test_busy_keys_are_told_with_who_has_a_slot(space: Space) -> None:
+async def test_busy_keys_are_shown_with_the_holders_of_their_slots(space: Space) -> None:
     version = await make_automation(space)
     async with space.database.transaction() as work:
         for key, admitted in (("a", NOON), ("a", None), ("a", None), ("b", NOON), (None, None)):

@@ -44,7 +44,7 @@ def test_a_change_is_of_the_kind_of_what_it_leaves() -> None:
     assert kind_of(change(None, one, gone=True)) is None
 
 
-def test_runs_are_told_what_the_interface_says() -> None:
+def test_runs_get_the_payload_of_the_interface() -> None:
     assert sorted(payload_of(change(None, record()))) == [
         "actor",
         "before",

@@ -1,4 +1,4 @@
-"""What a run is told of the body of a call."""
+"""The payload of a run from the body of a call."""
 
 import base64
 
@@ -47,7 +47,7 @@ def test_headers_of_the_connection_are_not_told() -> None:
     assert payload["headers"] == {"x-order": "7", "x-forwarding": "1"}
 
 
-def test_text_with_nul_is_told_as_bytes() -> None:
+def test_text_with_nul_is_passed_on_as_bytes() -> None:
     assert told(b"a\x00b", "text/plain; charset=iso-8859-1")[1] == "base64"
 
 

@@ -360,7 +360,7 @@ async def test_a_copy_that_fails_leaves_nothing(client: Client, space: Space, k:
     assert await copying.step() == "closed"
 
 
-async def test_a_copy_taken_back_at_any_step_leaves_nothing(client: Client, space: Space) -> None:
+async def test_a_copy_reverted_at_any_step_leaves_nothing(client: Client, space: Space) -> None:
     source = await made(client, space)
     await fill(space.database, space.id, UUID(source["id"]), 300)
     for steps in range(6):

@@ -127,7 +127,7 @@ def test_each_error_is_named_by_its_path(field: dict[str, Any], path: str) -> No
     assert paths(field) == [path]
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     field = {"label": "N", "kind": "number", "key": "n", "defaultValue": "x"}
     assert paths(field, field) == ["fields.1.key", "fields.0.defaultValue", "fields.1.defaultValue"]
 
@@ -263,7 +263,7 @@ def test_an_unknown_setting_is_refused_with_the_known_ones(
 
 
 @pytest.mark.parametrize("key", ["options", "required"])
-def test_a_setting_that_stands_beside_the_settings_is_told_so(key: str) -> None:
+def test_a_setting_beside_the_settings_is_reported(key: str) -> None:
     with pytest.raises(ValidationError) as refused:
         plan({"label": "N", "kind": "select", "settings": {key: []}})
     (detail,) = refused.value.details

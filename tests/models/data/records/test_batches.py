@@ -124,7 +124,7 @@ async def test_the_history_of_a_batch_is_written_at_once(space: Space, make_data
     assert {row.kind: row.many for row in counted} == {"created": 40, "updated": 40}
 
 
-async def test_an_upsert_waits_no_longer_than_a_second_for_rows_that_come_in(
+async def test_an_upsert_waits_no_longer_than_a_second_for_imported_rows(
     space: Space, make_database: Any
 ) -> None:
     database_id = await make_database(NUMBER)
@@ -154,7 +154,7 @@ async def test_a_batch_shows_its_records_as_they_are_stored(
             assert one == await get_record(work, space.actor, one.id)
 
 
-async def test_a_batch_that_is_given_up_while_it_is_written_writes_nothing(
+async def test_a_batch_that_is_aborted_while_it_is_written_writes_nothing(
     space: Space, make_database: Any
 ) -> None:
     database_id = await make_database(NUMBER)

@@ -281,7 +281,7 @@ async def test_a_formula_that_grows_without_end_is_not_saved(
     assert "Select less" in detail["message"] or "time or memory" in detail["message"]
 
 
-async def test_a_field_that_is_named_alone_is_told_how_it_is_read(
+async def test_a_field_named_alone_is_answered_with_how_to_read_it(
     client: Client, lines: str
 ) -> None:
     body = {"label": "Twice", "kind": "formula", "settings": {"expression": "Price * 2"}}

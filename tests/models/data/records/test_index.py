@@ -298,7 +298,7 @@ async def test_one_statement_writes_the_entries_of_all_fields(
     assert sum("record_index" in str(statement) for statement in sent) == 1
 
 
-async def test_a_query_that_takes_too_long_is_told_from_a_database_that_is_away(
+async def test_a_query_that_takes_too_long_is_distinguished_from_a_database_that_is_away(
     database: Database,
 ) -> None:
     with pytest.raises(QueryTooSlowError):

@@ -1,4 +1,4 @@
-"""Records of a bundle are copied: what they say comes in as it is, and none from the future."""
+"""Records of a bundle are copied: values are imported as they are, without times in the future."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -52,7 +52,7 @@ async def _database(work: UnitOfWork, common: dict[str, str]) -> str:
     return database_id
 
 
-async def test_texts_and_values_come_in_as_they_are(space: Space) -> None:
+async def test_texts_and_values_are_imported_as_they_are(space: Space) -> None:
     title = "Tab\t, line\n, \\N, \\., 'quote' and ünïcode 𝄞"
     data = {"a": title, "b": [1, 2.5, None], "c": {"\\": "\t"}}
     there, _ = await _inserted(space, title=title, data=data)

@@ -43,7 +43,7 @@ ITEMS: dict[str, bytes] = {
     "an id that is none": ITEM.replace(b'"id": "', b'"id": "x') + b"\n",
 }
 TAKEN = {"digits", "rather deep", "twice"}
-"""What may come in, where it does no harm."""
+"""Rows that may be imported, because they do no harm."""
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -142,7 +142,7 @@ async def test_an_entry_that_is_not_over_blocks(changed: dict[str, Any], space: 
     assert all(message.startswith("time_entry: ") for _, message in errors), errors
 
 
-async def test_the_parts_themselves_come_in(space: Space) -> None:
+async def test_the_parts_themselves_are_imported(space: Space) -> None:
     assert await _errors(_whole(""), space) == set()
 
 

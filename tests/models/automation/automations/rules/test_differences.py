@@ -68,7 +68,7 @@ def test_an_addition_is_a_removal_in_the_other_direction(
 
 
 @given(_GRAPHS, _GRAPHS)
-def test_a_node_is_told_exactly_when_it_is_not_in_both_graphs_alike(
+def test_a_node_is_reported_exactly_when_it_is_not_in_both_graphs_alike(
     before: Json, after: Json
 ) -> None:
     old, new = ({node["id"]: node for node in graph["nodes"]} for graph in (before, after))
@@ -90,7 +90,7 @@ def test_the_picture_of_both_has_every_node_and_edge_of_either(before: Json, aft
     assert len(picture["nodes"]) == len({node["id"] for node in before["nodes"] + after["nodes"]})
 
 
-def test_the_changed_keys_of_a_config_are_told() -> None:
+def test_the_changed_keys_of_a_config_are_reported() -> None:
     first = stored(nodes=[node("greet", text="Hello", times=1)])
     second = stored(nodes=[node("greet", text="Hello", times=True)])
     (changed,) = difference(first, second).nodes
@@ -108,7 +108,7 @@ def test_an_edge_with_another_outcome_is_changed() -> None:
     assert (edge.change, edge.before, edge.after) == (Change.CHANGED, ("always",), ("failure",))
 
 
-def test_the_trigger_and_the_graph_as_a_whole_are_told() -> None:
+def test_the_trigger_and_the_graph_as_a_whole_are_reported() -> None:
     first, second = stored(onError="stop"), stored(onError="continue")
     values = difference(first, second, {"kind": "manual"}, {"kind": "schedule"}).values
     assert values == (

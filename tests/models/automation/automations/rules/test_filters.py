@@ -194,7 +194,7 @@ def test_an_operand_that_says_nothing_is_named(op: str, value: object) -> None:
         ("relative", "someday"),
     ],
 )
-def test_a_stretch_that_cannot_be_told_of_a_date_fails(op: str, value: object) -> None:
+def test_a_stretch_that_a_date_does_not_have_fails(op: str, value: object) -> None:
     with pytest.raises(BindingError, match=op):
         matches({"field": "trigger.day", "op": op, "value": value}, DATA, NOW)
 

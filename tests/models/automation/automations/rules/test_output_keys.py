@@ -1,4 +1,4 @@
-"""Reads of output keys that cannot be are told, with those that are, and refuse nothing."""
+"""Reads of impossible output keys are reported with the possible ones, and refuse nothing."""
 
 from itertools import pairwise
 from typing import Any
@@ -44,7 +44,7 @@ def _way_on(kind: str) -> str:
         {"type": "template", "value": "by {{ nodes.ok.by }}"},
     ],
 )
-def test_a_key_that_cannot_be_is_told_with_those_that_are(reads: Any) -> None:
+def test_an_impossible_key_is_reported_with_the_possible_ones(reads: Any) -> None:
     (message,) = told(APPROVAL, reads=reads)
     assert message == (
         'Reads "by" of the output of the node "ok", which does not exist;'

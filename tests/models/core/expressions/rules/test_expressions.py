@@ -206,7 +206,7 @@ def test_whether_an_expression_can_decide(text: str, decides: bool) -> None:
     assert compile_expression(text).decides is decides
 
 
-def test_a_missing_key_is_told_with_the_keys_there_are() -> None:
+def test_a_missing_key_is_reported_with_the_present_keys() -> None:
     data = {"trigger": {"Total": "a secret", "x": 1}, "nodes": {"ok": {"decision": "approved"}}}
     for text, there in (
         ("trigger.total > 1.0", "total not found in trigger; known: Total, x"),

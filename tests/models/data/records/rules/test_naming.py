@@ -1,4 +1,4 @@
-"""Fields, options and relations are named as people name them; what is not there is told."""
+"""Fields, options and relations are named as people name them; a missing one is reported."""
 
 import time
 from datetime import UTC, datetime
