@@ -27,7 +27,7 @@ from api.kernel.services import (
 )
 from api.kernel.sessions import IdentityProvider, SessionVerifier
 from api.realtime.sockets import serve_socket
-from api.reference.document import openapi_document
+from api.reference.document import openapi_document, written_document
 from api.reference.documentation import Documentation
 from api.reference.openapi import TITLE, VERSION
 from api.routers.registry import ROUTERS
@@ -71,15 +71,16 @@ class WorkspaceApi(FastAPI):
     async def documentation(self) -> Documentation:
         """The description of the API, for clients and people.
 
-        It is made for the first request that asks, in a thread: it takes a second, in which other
-        requests are answered, and which no start of a process has to wait for.
+        It is made for the first request that asks, in a thread, and no start of a process waits for
+        it. The document is the one that was written for this build, where there is one: to make it
+        anew takes seconds.
         """
         if self._documentation is None:
             self._documentation = asyncio.create_task(asyncio.to_thread(self._describe))
         return await asyncio.shield(self._documentation)
 
     def _describe(self) -> Documentation:
-        return Documentation.of(self.openapi())
+        return Documentation.of(written_document(self._operations) or self.openapi())
 
 
 def create_app(

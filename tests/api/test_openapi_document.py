@@ -66,6 +66,7 @@ async def test_the_document_is_made_once_and_beside_requests(
         return openapi.render(routes)
 
     monkeypatch.setattr(document, "render", render)
+    monkeypatch.setattr(document, "_WRITTEN", ())
     app: FastAPI = create_app(settings, background=())
     assert isinstance(app, WorkspaceApi)
     async with app.router.lifespan_context(app):

@@ -3,12 +3,17 @@
 import json
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 
+import api.reference.document
+from api.reference.document import written_document
 from api.reference.documentation import Documentation
+from api.reference.guides import guides
+from api.routers.registry import ROUTERS
 from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingType
@@ -21,6 +26,7 @@ from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind
 from models.workspace.changes.rules import RULES, OperationKind, keys_of
 from tests.support.client import Client
+from tests.support.visitor import Visitor
 
 KNOWN: dict[str, Any] = {
     "nodes": list(NodeKind),
@@ -107,10 +113,66 @@ async def test_pages_are_cached_and_run_no_script_of_others(client: Client) -> N
     assert page.headers["content-encoding"] == "gzip"
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
-    assert "script-src" not in policy
+    assert "script-src 'self'; connect-src 'self'" in policy
     again = {"If-None-Match": page.headers["etag"], "Accept-Encoding": "gzip"}
     assert (await client.get("/docs/nodes/for_each", headers=again)).status_code == 304
     operations = await client.get("/docs/operations")
     assert "default-src 'self'" in operations.headers["content-security-policy"]
     for unknown in ("nodes/teleport", "nothing", "..%2f..%2fapp.py"):
         assert (await client.get(f"/docs/{unknown}")).status_code == 404
+
+
+async def test_what_is_not_there_is_a_page_for_people(app: FastAPI, client: Client) -> None:
+    async with Visitor(app) as person:
+        for unknown in ("nodes/teleport", "nothing"):
+            page = await person.get(f"/docs/{unknown}")
+            assert (page.status_code, "<h1>Page not found</h1>" in page.text) == (404, True)
+            assert 'href="/docs"' in page.text
+            again = await person.get(
+                f"/docs/{unknown}", headers={"If-None-Match": page.headers["etag"]}
+            )
+            assert again.status_code == 404
+            refused = await client.get(f"/docs/{unknown}")
+            assert refused.json()["error"] == "not_found"
+
+
+async def test_guides_have_a_page_and_every_page_leads_to_the_console(client: Client) -> None:
+    page = (await client.get("/docs/guides")).text
+    assert [f'href="/docs/{guide.slug}"' in page for guide in guides()] == [True] * len(guides())
+    assert "/docs/nodes/for_each" not in page, "a reference is no guide"
+    for path in ("", "/guides", "/nodes", "/nodes/for_each", "/operations", "/console/keyboard"):
+        shown = (await client.get(f"/docs{path}")).text
+        assert '<a class="console" href="/">' in shown
+        assert 'id="search"' in shown
+
+
+async def test_the_search_index_has_every_entry_and_operation(app: FastAPI, client: Client) -> None:
+    found = (await client.get("/docs/search.json")).json()
+    paths = {one["path"] for one in found}
+    described: Documentation = await app.documentation()  # type: ignore[attr-defined]
+    pages = {path for path in described.pages if "/" in path}
+    assert {f"/docs/{path}" for path in pages} <= paths
+    document = (await client.get("/openapi.json")).json()
+    operations = sum(len(methods) for methods in document["paths"].values())
+    assert sum("/docs/operations#" in path for path in paths) == operations
+    (wait,) = [one for one in found if one["path"] == "/docs/nodes/for_each"]
+    assert wait["title"] == "for_each"
+    assert all(one["text"] for one in found)
+
+
+def test_the_written_document_is_served_only_for_its_operations(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To make a document takes seconds; one of other operations would be wrong."""
+    routes = [route for router in ROUTERS for route in router.routes]
+    written = tmp_path / "openapi.json"
+    monkeypatch.setattr(api.reference.document, "_WRITTEN", (written,))
+    assert written_document(routes) is None
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        if route.is_documented:
+            paths.setdefault(route.path, {})[route.operation.method.lower()] = {}
+    written.write_text(json.dumps({"paths": paths}))
+    assert written_document(routes) == {"paths": paths}
+    without = [route for route in routes if route.path != "/v1/workspaces"]
+    assert written_document(without) is None

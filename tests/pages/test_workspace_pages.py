@@ -283,7 +283,9 @@ async def test_leaving_a_changed_form_asks(page: Page, server: Server, space: Sp
     box = "document.querySelector('main input[type=checkbox]')"
     assert not await leaves(f"{box}.checked = !{box}.checked", f"{at}/notifications")
     role = "document.querySelector('main [name=role]')"
-    assert not await leaves(f"{role}.selectedIndex = {role}.selectedIndex ? 0 : 1", f"{at}/invitations")
+    assert not await leaves(
+        f"{role}.selectedIndex = {role}.selectedIndex ? 0 : 1", f"{at}/invitations"
+    )
     period = "document.querySelector('.filters select')"
     runs = at.replace("/settings", "/runs")
     assert await leaves(f"{period}.selectedIndex = 1", runs), "a filter is no entry"
@@ -321,6 +323,37 @@ async def test_a_wide_table_scrolls_inside_its_frame(
         assert await page.evaluate(f"{frame}.scrollWidth > {frame}.clientWidth")
         assert await page.evaluate(f"document.documentElement.scrollWidth <= {width}")
     await page.screenshot(screens / "wide-grid.png")
+
+
+async def test_the_documentation_is_searched_by_keyboard(
+    page: Page, server: Server, screens: Path
+) -> None:
+    await page.open(f"{server.url}/docs/nodes")
+    await page.press("/")
+    assert await page.evaluate("document.activeElement.id") == "search"
+    await page.send("Input.insertText", text="create record")
+    await page.until("document.querySelectorAll('#hits a').length > 1")
+    for dark in (False, True):
+        await page.show(dark=dark)
+        await page.screenshot(screens / f"docs-search-{'dark' if dark else 'light'}.png")
+    await page.press("ArrowDown")
+    first = await page.evaluate("document.activeElement.getAttribute('href')")
+    await page.press("ArrowUp")
+    assert await page.evaluate("document.activeElement.id") == "search"
+    await page.press("Enter")
+    await page.until(f"location.pathname + location.hash === {json.dumps(first)}")
+    await page.open(f"{server.url}/docs/operations")
+    await page.write("#search", "zzzz")
+    await page.until("document.querySelector('#hits').textContent === 'No results'")
+    await page.press("Escape")
+    await page.until("document.querySelector('#hits').hidden")
+    await page.show(width=390)
+    await page.open(f"{server.url}/docs")
+    assert await page.evaluate("document.documentElement.scrollWidth <= 390")
+    await page.screenshot(screens / "docs-narrow.png")
+    await page.click("a.console")
+    await page.until("location.pathname === '/sign-in'")
+    assert await page.evaluate("document.querySelector('a[href=\"/docs\"]') !== null")
 
 
 async def tab_to(page: Page, label: str) -> None:

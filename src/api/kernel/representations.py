@@ -31,18 +31,21 @@ def is_current(request: ApiRequest, etag: str) -> bool:
 _REFUSED = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prepared:
     """The bytes of an answer; a client asks with its entity tag whether they are still the same."""
 
     content: bytes
-    compressed: bytes
     etag: str
     headers: Mapping[str, str]
+    status: int = 200
+    _compressed: bytes | None = None
 
     @classmethod
-    def of(cls, content: bytes, media_type: str, headers: Mapping[str, str]) -> "Prepared":
-        """Compress the content and compute its entity tag."""
+    def of(
+        cls, content: bytes, media_type: str, headers: Mapping[str, str], status: int = 200
+    ) -> "Prepared":
+        """Compute the entity tag of the content."""
         digest = hashlib.sha256(content).hexdigest()[:32]
         fixed = {
             "Cache-Control": "no-cache",
@@ -50,7 +53,14 @@ class Prepared:
             "Content-Type": media_type,
             "Vary": "Accept-Encoding",
         }
-        return cls(content, gzip.compress(content, 6, mtime=0), digest, fixed)
+        return cls(content, digest, fixed, status)
+
+    @property
+    def compressed(self) -> bytes:
+        """The content as gzip, for the first who asks: most of many pages are never read."""
+        if self._compressed is None:
+            self._compressed = gzip.compress(self.content, 6, mtime=0)
+        return self._compressed
 
     def answer(self, request: ApiRequest) -> Response:
         """The answer in the coding the client takes, or 304 when it has it already.
@@ -60,11 +70,15 @@ class Prepared:
         zipped = _takes_gzip(request)
         etag = f'"{self.etag}-gzip"' if zipped else f'"{self.etag}"'
         headers = {**self.headers, "ETag": etag}
-        if is_current(request, etag):
+        if self.status == _OK and is_current(request, etag):
             return Response(status_code=304, headers=headers)
         if zipped:
             headers["Content-Encoding"] = "gzip"
-        return Response(self.compressed if zipped else self.content, headers=headers)
+        content = self.compressed if zipped else self.content
+        return Response(content, self.status, headers=headers)
+
+
+_OK = 200
 
 
 def _takes_gzip(request: ApiRequest) -> bool:

@@ -6,14 +6,16 @@ it comes from this package, no script from elsewhere.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from api.kernel.representations import Prepared
 from api.reference.entries import Entry, Reference, Section, Table
+from api.reference.guides import guides
 from api.reference.guides.parser import Step
 from api.reference.schemas import PREFIX, Schema
 
@@ -24,13 +26,17 @@ class Documentation:
 
     document: Prepared
     pages: Mapping[str, Prepared]
+    missing: Prepared
+    """The page for a path that has none."""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Documentation":
-        """Render an OpenAPI document and the pages. This takes seconds."""
+        """Render an OpenAPI document and the pages."""
         content = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         prepared = Prepared.of(content.encode(), "application/json", {})
-        return cls(prepared, documentation(document))
+        sections = Reference(document["components"]["schemas"]).sections()
+        missing = Prepared.of(_missing(sections).encode(), _HTML, _PLAIN, 404)
+        return cls(prepared, documentation(document, sections), missing)
 
 
 _STATIC = Path(__file__).parent.parent / "static"
@@ -38,8 +44,8 @@ _STATIC = Path(__file__).parent.parent / "static"
 _HTML = "text/html; charset=utf-8"
 _PLAIN = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none';"
-        " frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';"
+        " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
 _WITH_SCRIPTS = {
@@ -68,10 +74,10 @@ _INITIALIZE = """SwaggerUIBundle({
 """
 
 
-def documentation(document: Mapping[str, Any]) -> dict[str, Prepared]:
+def documentation(document: Mapping[str, Any], sections: Sequence[Section]) -> dict[str, Prepared]:
     """Every page and file of the documentation, by its path below `/docs/`."""
     schemas = document["components"]["schemas"]
-    sections = Reference(schemas).sections()
+    index = json.dumps(search_index(document, sections), ensure_ascii=False)
     files = {
         path: Prepared.of(page.encode(), _HTML, _PLAIN)
         for path, page in pages(schemas, sections).items()
@@ -80,6 +86,7 @@ def documentation(document: Mapping[str, Any]) -> dict[str, Prepared]:
     script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
     return files | {
         "operations": Prepared.of(operations.encode(), _HTML, _WITH_SCRIPTS),
+        "search.json": Prepared.of(index.encode(), "application/json", {}),
         "initialize.js": Prepared.of(_INITIALIZE.encode(), script, _KEPT),
         "swagger-ui-bundle.js": Prepared.of(_file("swagger-ui-bundle.js"), script, _KEPT),
         "swagger-ui.css": Prepared.of(_file("swagger-ui.css"), style, _KEPT),
@@ -90,6 +97,35 @@ def _file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
+def search_index(
+    document: Mapping[str, Any], sections: Sequence[Section]
+) -> Sequence[Mapping[str, str]]:
+    """What the search of the pages looks through: a title, its place, and its text."""
+    found = [
+        {
+            "path": f"/docs/{section.slug}/{entry.name}",
+            "title": entry.name,
+            "section": section.title,
+            "text": " ".join([entry.says, *(f"{name} {says}" for name, says in entry.facts)]),
+        }
+        for section in sections
+        for entry in section.entries
+    ]
+    found += [
+        {"path": f"/docs/{one.slug}", "title": one.title, "section": "", "text": one.says}
+        for one in sections
+    ]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            tag, name = operation["tags"][0], operation["operationId"]
+            at = f"/docs/operations#/{quote(tag)}/{name}"
+            text = f"{operation.get('summary', '')} {name}"
+            found.append(
+                {"path": at, "title": f"{method.upper()} {path}", "section": tag, "text": text}
+            )
+    return found
+
+
 TITLE = "Workspace Platform API"
 _CODE = re.compile(r"`([^`]+)`")
 _CURRENT = ' aria-current="page"'
@@ -98,7 +134,10 @@ _JSON = re.compile(r"(&quot;(?:[^&\\]|&(?!quot;)|\\.)*?&quot;)(\s*:)?|\b(true|fa
 
 def pages(schemas: Mapping[str, Schema], sections: Sequence[Section]) -> dict[str, str]:
     """Every page by its path below `/docs/`; that of the overview is empty."""
-    by_path = {"": _page("Reference", _overview(sections), sections)}
+    by_path = {
+        "": _page("Documentation", _overview(sections), sections),
+        "guides": frame("Guides", "", f"<main>{_guides(sections)}</main>", sections, "guides"),
+    }
     for section in sections:
         by_path[section.slug] = _page(section.title, _listed(section), sections, section)
         for entry in section.entries:
@@ -113,7 +152,8 @@ def frame(
     title: str, head: str, content: str, sections: Sequence[Section], current: str = ""
 ) -> str:
     """A page with the navigation between the sections above it; `current` is the slug of one."""
-    named = [("operations", "Operations"), *((one.slug, one.title) for one in sections)]
+    named = [("guides", "Guides"), ("operations", "Operations")]
+    named += [(one.slug, one.title) for one in sections]
     links = "".join(
         f'<a href="/docs/{slug}"{_CURRENT if slug == current else ""}>{text}</a>'
         for slug, text in named
@@ -126,9 +166,14 @@ def frame(
 <title>{escape(title)} · {TITLE}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/pages/docs.css">
+<script src="/pages/docs.js" defer></script>
 {head}</head>
 <body>
 <header><a class="brand" href="/docs">{TITLE}</a>
+<search hidden><input type="search" id="search" placeholder="Search (/)" autocomplete="off"
+aria-label="Search the documentation" aria-controls="hits" aria-keyshortcuts="/"><ul id="hits"
+hidden></ul></search>
+<a class="console" href="/">Console</a>
 <nav aria-label="Sections">{links}</nav></header>
 {content}
 </body>
@@ -158,17 +203,35 @@ def _beside(section: Section, current: Entry | None) -> str:
     return f'<aside><nav aria-label="{section.title}">{links}</nav></aside>'
 
 
-def _overview(sections: Sequence[Section]) -> str:
+def _cards(sections: Iterable[Section]) -> str:
     cards = "".join(
         f'<section class="card"><h2><a href="/docs/{one.slug}">{one.title}</a></h2>'
         f"<p>{_prose(one.says)}</p><p class=names>{_names(one)}</p></section>"
         for one in sections
     )
+    return f'<div class="cards">{cards}</div>'
+
+
+def _guides(sections: Sequence[Section]) -> str:
+    slugs = {guide.slug for guide in guides()}
+    listed = _cards(one for one in sections if one.slug in slugs)
+    return f"<h1>Guides</h1><p class=lead>How the parts of the platform are used.</p>{listed}"
+
+
+def _missing(sections: Sequence[Section]) -> str:
+    content = """<h1>Page not found</h1>
+<p class="lead">This page does not exist or was moved. Search the documentation, or go to the
+<a href="/docs">overview</a>.</p>"""
+    return _page("Page not found", content, sections)
+
+
+def _overview(sections: Sequence[Section]) -> str:
     return f"""<h1>{TITLE}</h1>
-<p class="lead">Guides and reference for the API.
+<p class="lead"><a href="/docs/guides">Guides</a> and reference, also to the
+<a href="/docs/console">console</a>.
 Try <a href="/docs/operations">operations</a> in the browser, or generate a client from
 <a href="/openapi.json"><code>/openapi.json</code></a>.</p>
-<div class="cards">{cards}</div>"""
+{_cards(sections)}"""
 
 
 def _names(section: Section) -> str:

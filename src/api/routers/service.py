@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from api.kernel.browsers import takes_html
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.metrics import CONTENT_TYPE
 from api.reference.documentation import Documentation
@@ -70,6 +71,8 @@ async def get_documentation_entry(request: ApiRequest) -> Response:
 async def _documentation(request: ApiRequest, path: str) -> Response:
     documentation: Documentation = await request.app.documentation()
     if path not in documentation.pages:
+        if takes_html(request.scope):
+            return documentation.missing.answer(request)
         raise NotFoundError("path")
     return documentation.pages[path].answer(request)
 

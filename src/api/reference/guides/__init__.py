@@ -14,6 +14,7 @@ from models.people.experiments.rules import TRANSITIONS, WHY_IGNORED
 from runtime.errors import PlatformError
 
 _SLUGS = (
+    "console",
     "graph",
     "runs",
     "run-operations",
