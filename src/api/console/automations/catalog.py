@@ -146,6 +146,8 @@ class Evaluated(Shape):
 
     value: Any = None
     error: str | None = None
+    invalid: bool | None = None
+    """The binding can't be read, whatever the data is."""
 
 
 @router.post(f"{_EDITOR}/evaluate", access=_READ, documented=False)
@@ -168,7 +170,7 @@ def evaluated(body: Evaluation) -> Evaluated:
     try:
         problem = next(problems(body.value), None)
         if problem is not None:
-            return Evaluated(error=problem[1])
+            return Evaluated(error=problem[1], invalid=True)
         return Evaluated(value=resolve(body.value, context))
     except BindingError as error:
         return Evaluated(error=error.message)

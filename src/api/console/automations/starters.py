@@ -1,12 +1,18 @@
-"""A new automation, and what it begins with."""
+"""A new automation, and the starters that it can begin with.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+A starter is a graph with its trigger, told by the job it does. In its texts `$orders` stands for
+the id of a table, and `$orders.total` for the key of a field. The table is created with the
+automation, or is one that is there, whose fields are found by key, name or kind.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, attempt, read_as
+from api.console.entered import Entered, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -18,7 +24,12 @@ from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import AutomationDetail, CreateAutomation
 from models.core.access.rules import Level, Scope
 from models.core.base import JsonObject
-from runtime.errors import PlatformError
+from models.data.databases import queries as databases
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.fields.shapes import FieldShape
+from runtime.errors import DeniedError, PlatformError, ValidationError
+from runtime.package_data import read_yaml
 
 router = page_router()
 
@@ -27,129 +38,251 @@ _ALL = AUTOMATIONS.removeprefix("/v1")
 _SHOW_NEW = paged(Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT))
 
 _CREATE = replace(_SHOW_NEW, idempotent=True, joins=True)
+_MOST = 100
+"""Tables that are offered, the newest first."""
+NEW = "new"
+
+_GROUPS = {
+    "basics": "First steps",
+    "approvals": "Approvals",
+    "records": "Records",
+    "messages": "Reports and messages",
+    "calls": "Other systems",
+}
 
 
-class ExampleName(StrEnum):
-    HELLO = "hello"
-    APPROVAL = "approval"
-    WEBHOOK = "webhook"
+class NoNewTableError(DeniedError):
+    """A starter would create a table, and the person may not."""
+
+    advice = "Choose an existing table."
+
+    def __init__(self) -> None:
+        super().__init__("You don't have permission to create tables.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table that a starter works on."""
+
+    label: str
+    fields: Sequence[JsonObject]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starter:
+    """An automation to begin with.
+
+    `sample` holds values of a record of the first table, and `payload` what the trigger gives
+    where that is no record. What runs only with another system is `outside`.
+    """
+
+    key: str
+    title: str
+    says: str
+    icon: str
+    trigger: JsonObject
+    nodes: Sequence[JsonObject] = ()
+    edges: Sequence[Sequence[str]] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    needs: Sequence[str] = ()
+    sample: JsonObject | None = None
+    payload: JsonObject | None = None
+    outside: bool = False
+
+    @property
+    def requirements(self) -> list[str]:
+        """What has to be there, in words."""
+        return [*(f"Table: {table.label}" for table in self.tables.values()), *self.needs]
+
+
+@cache
+def starters() -> Mapping[str, Mapping[str, Starter]]:
+    """The starters by their key, in groups, in the order they are shown."""
+    return {title: _group(name) for name, title in _GROUPS.items()}
+
+
+def _group(name: str) -> Mapping[str, Starter]:
+    return {one["key"]: _read(one) for one in read_yaml("api.console.automations", f"{name}.yaml")}
+
+
+def _read(raw: JsonObject) -> Starter:
+    tables = {name: Table(**table) for name, table in raw.get("tables", {}).items()}
+    return Starter(**{**raw, "tables": tables})
+
+
+def starter_of(key: str) -> Starter:
+    """The starter of a key. Raises ValidationError."""
+    for group in starters().values():
+        if key in group:
+            return group[key]
+    raise ValidationError.at("starter", "Starter not found.")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The table that a name of a starter stands for, and its fields by the keys of the starter."""
+
+    database_id: str
+    keys: Mapping[str, str]
+
+
+_NAME = re.compile(r"\$([a-z]+)(?:\.([a-z]+))?")
+
+
+def filled(value: object, places: Mapping[str, Place]) -> object:
+    """A part of a starter with tables and fields in place of their names."""
+    if isinstance(value, dict):
+        return {filled(key, places): filled(one, places) for key, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one, places) for one in value]
+    return _NAME.sub(lambda name: _named(name, places), value) if isinstance(value, str) else value
+
+
+def _named(name: re.Match[str], places: Mapping[str, Place]) -> str:
+    place = places.get(name[1])
+    if place is None:
+        return name[0]
+    return place.database_id if name[2] is None else place.keys[name[2]]
+
+
+def document_of(starter: Starter, places: Mapping[str, Place]) -> JsonObject:
+    """The graph and the trigger of a starter, for these tables."""
+    graph: JsonObject = {
+        "nodes": filled(list(starter.nodes), places),
+        "edges": [_edge(*edge) for edge in starter.edges],
+    }
+    payload = starter.payload
+    if starter.sample is not None:
+        payload = {"record": _record(starter, places)}
+    if payload is not None:
+        graph["testPayloads"] = [{"id": "example", "name": "Example", "payload": payload}]
+    return {"graph": graph, "triggerConfig": filled(starter.trigger, places)}
+
+
+def _edge(source: str, target: str, outcome: str = "always", case: str | None = None) -> JsonObject:
+    edge = {"from": source, "to": target, "outcome": outcome}
+    return edge if case is None else {**edge, "caseKey": case}
+
+
+def _record(starter: Starter, places: Mapping[str, Place]) -> JsonObject:
+    sample = dict(starter.sample or {})
+    keys = next(iter(places.values())).keys
+    title = sample.pop("title", None)
+    return {"title": title, "data": {keys[key]: value for key, value in sample.items()}}
+
+
+def matched(table: Table, fields: Sequence[FieldShape]) -> Mapping[str, str]:
+    """The fields of an existing table that fit those of a starter.
+
+    By key, then by name, then the first other one of the kind. A field without any keeps its key:
+    the editor then says that the table lacks it.
+    """
+    found: dict[str, str] = {}
+    for fits in (_same_key, _same_name, _same_kind):
+        for wanted in table.fields:
+            taken = found.values()
+            free = (one.key for one in fields if one.key not in taken and fits(wanted, one))
+            if wanted["key"] not in found and (key := next(free, "")):
+                found[wanted["key"]] = key
+    keys = (str(wanted["key"]) for wanted in table.fields)
+    return {key: found.get(key, key) for key in keys}
+
+
+def _same_key(wanted: JsonObject, there: FieldShape) -> bool:
+    return bool(there.key == wanted["key"])
+
+
+def _same_name(wanted: JsonObject, there: FieldShape) -> bool:
+    return bool(there.label.casefold() == wanted["label"].casefold())
+
+
+def _same_kind(wanted: JsonObject, there: FieldShape) -> bool:
+    return bool(there.kind == wanted["kind"] and there.key != "title")
 
 
 class NewAutomation(Form):
-    """A name, and the example to begin with."""
+    """A name, the starter, and its tables in their order: an id, or `new`."""
 
     label: str = ""
-    example: ExampleName = ExampleName.HELLO
+    starter: str = "blank"
+    first_table: str = NEW
+    second_table: str = NEW
+
+    @property
+    def tables(self) -> list[str]:
+        return [self.first_table, self.second_table]
 
 
 @router.get(f"{_ALL}/new", access=_SHOW_NEW)
-async def get_new_automation(request: ApiRequest) -> Response:
-    """Choose what a new automation begins with."""
-    return await _form(request, NewAutomation(), BLANK)
+async def get_new_automation(request: ApiRequest, starter: str | None = None) -> Response:
+    """Choose what a new automation begins with, then its name and its tables."""
+    if starter is None:
+        return await _gallery(request)
+    chosen = starter_of(starter)
+    label = "" if starter == "blank" else chosen.title
+    return await _form(request, chosen, Entered({"label": label}))
 
 
 @router.post(_ALL, access=_CREATE)
 async def create_automation_by_form(request: ApiRequest, body: NewAutomation) -> Response:
-    """Create an automation whose draft is the example, and lead to the draft."""
+    """Create an automation whose draft is the starter, and lead to the draft."""
+    starter = starter_of(body.starter)
 
     async def create() -> AutomationDetail:
-        example = EXAMPLES[body.example]
-        creation = read_as(
-            CreateAutomation,
-            {
-                "label": body.label,
-                "enabled": True,
-                "graph": example.graph,
-                "triggerConfig": example.trigger_config,
-            },
-        )
+        wanted = zip(starter.tables.items(), body.tables, strict=False)
+        places = {name: await _place(request, table, id_) for (name, table), id_ in wanted}
+        document = document_of(starter, places)
+        creation = read_as(CreateAutomation, {"label": body.label, "enabled": True, **document})
         return await create_automation(request.work, request.actor, request.services.keys, creation)
 
     outcome = await attempt(request, create)
     if isinstance(outcome, PlatformError):
-        return await _form(request, body, Entered({"label": body.label}, outcome))
+        texts = {"label": body.label, "firstTable": body.first_table}
+        texts["secondTable"] = body.second_table
+        return await _form(request, starter, Entered(texts, outcome))
     return see_other(f"/workspaces/{request.workspace_id}/automations/{outcome.id}/edit")
 
 
-async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> Response:
+async def _place(request: ApiRequest, table: Table, chosen: str) -> Place:
+    """The table that was chosen, or a new one. Raises NoNewTableError and ValidationError."""
+    if chosen != NEW:
+        there = next((one for one in await _tables(request) if str(one.id) == chosen), None)
+        if there is None:
+            raise ValidationError.at("table", "Table not found. Choose another one.")
+        return Place(chosen, matched(table, there.fields))
+    if Scope.DATABASES_WRITE not in request.actor.scopes:
+        raise NoNewTableError
+    wanted = read_as(CreateDatabase, {"label": table.label, "fields": list(table.fields)})
+    made = await create_database(request.work, request.actor, wanted)
+    return Place(str(made.id), {one["key"]: one["key"] for one in table.fields})
+
+
+async def _tables(request: ApiRequest) -> Sequence[DatabaseDetail]:
+    if Scope.DATABASES_READ not in request.actor.scopes:
+        return []
+    turn = request.page("console databases", _MOST, None)
+    return (await databases.list_databases(request.work, request.actor, turn)).databases
+
+
+async def _gallery(request: ApiRequest) -> Response:
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/automations"
+    call = curl(shell.base, "POST", path, '{"label": "Hello"}')
+    return page(request, "new_automation.html", shell, groups=starters(), starter=None, call=call)
+
+
+async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Response:
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/automations"
+    names: Iterator[str] = iter(["firstTable", "secondTable"])
     return page(
         request,
         "new_automation.html",
         shell,
-        body=body,
         entered=entered,
-        examples=EXAMPLES,
+        starter=starter,
+        asked=[(name, table) for name, table in zip(names, starter.tables.values(), strict=False)],
+        tables=await _tables(request) if starter.tables else (),
+        new=NEW if Scope.DATABASES_WRITE in request.actor.scopes else None,
         call=curl(shell.base, "POST", path, '{"label": "Hello"}'),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An automation that does something as it stands."""
-
-    title: str
-    sentence: str
-    trigger_config: JsonObject
-    graph: JsonObject
-
-
-def _node(node_id: str, kind: str, label: str, **config: object) -> JsonObject:
-    return {"id": node_id, "kind": kind, "label": label, "config": config}
-
-
-_GREETING = {"type": "template", "value": "Hello {{ trigger.name }}!"}
-_HELLO = Example(
-    title="Hello",
-    sentence="Takes a name and outputs a greeting.",
-    trigger_config={"kind": "manual"},
-    graph={
-        "nodes": [_node("greet", "transform", "Greet", output={"text": _GREETING})],
-        "edges": [],
-        "testPayloads": [{"id": "ada", "name": "Ada", "payload": {"name": "Ada"}}],
-    },
-)
-_APPROVAL = Example(
-    title="Approval",
-    sentence="Asks for approval, then branches on the answer.",
-    trigger_config={"kind": "manual"},
-    graph={
-        "nodes": [
-            _node(
-                "ask", "approval", "Ask the owner", role="owner", allowSelf=True, title="Continue?"
-            ),
-            _node("approved", "transform", "Continue", output={"approved": True}),
-            _node("rejected", "transform", "Stop", output={"approved": False}),
-        ],
-        "edges": [
-            {"from": "ask", "to": "approved", "outcome": "approved"},
-            {"from": "ask", "to": "rejected", "outcome": "rejected"},
-        ],
-    },
-)
-_WEBHOOK = Example(
-    title="Webhook with a response",
-    sentence="Runs on a signed HTTP call and responds with the data it received.",
-    trigger_config={"kind": "webhook", "respond": "wait"},
-    graph={
-        "nodes": [
-            _node(
-                "answer",
-                "respond",
-                "Respond",
-                status=200,
-                body={"received": {"type": "trigger", "value": "body"}},
-            )
-        ],
-        "edges": [],
-        "testPayloads": [
-            {"id": "call", "name": "A call", "payload": {"method": "POST", "body": {"order": 1}}}
-        ],
-    },
-)
-EXAMPLES: Mapping[ExampleName, Example] = {
-    ExampleName.HELLO: _HELLO,
-    ExampleName.APPROVAL: _APPROVAL,
-    ExampleName.WEBHOOK: _WEBHOOK,
-}

@@ -47,15 +47,26 @@ export function expressionBefore(line, language) {
   return open >= 0 && !line.slice(open).includes("}}") ? line.slice(open + 2) : null;
 }
 
-/** The place in a text that a refusal names, as row and column from 0. */
-export function faultPlace(message, text) {
-  const lined = /(?:^|\D)(\d+):(\d+)/.exec(message);
-  if (lined) return { row: Number(lined[1]) - 1, column: Math.max(0, Number(lined[2]) - 1) };
-  const numbered = /character (\d+)/.exec(message);
-  if (!numbered) return null;
-  const before = text.slice(0, Number(numbered[1]) - 1).split("\n");
+const placeAt = (text, offset) => {
+  const before = text.slice(0, offset).split("\n");
   return { row: before.length - 1, column: before.at(-1).length };
+};
+
+/** The place in a text that a refusal names, as row and column from 0; null where that is not certain. */
+export function faultPlace(message, text, language = "value") {
+  const numbered = /character (\d+)/.exec(message);
+  if (numbered) return placeAt(text, Number(numbered[1]) - 1);
+  const lined = /line (\d+), column (\d+)/.exec(message);
+  if (!lined) return null;
+  const [row, column] = [Number(lined[1]) - 1, Math.max(0, Number(lined[2]) - 1)];
+  if (language !== "text") return { row, column };
+  // The refusal counts from the start of its place, and does not say which of them it is.
+  const places = [...text.matchAll(/\{\{\s*/g)];
+  return places.length === 1 && row === 0 ? placeAt(text, places[0].index + places[0][0].length + column) : null;
 }
+
+/** A refusal without the list of all that the grammar would take. */
+const plainFault = (message) => message.replace(/ expecting \{[\s\S]*\}$/, "");
 
 /** A value in a few words. */
 export function brief(value) {
@@ -161,10 +172,10 @@ export const ExpressionField = {
       return h("div", { class: ["expression-field", { wrong: error }] }, [
         h(CodeField, {
           text: props.text, label: props.label, readonly: props.readonly, lines: props.lines, complete, around,
-          describedBy: props.describedBy, fault: error ? faultPlace(error, props.text) : null,
+          describedBy: props.describedBy, fault: error ? faultPlace(error, props.text, props.language) : null,
           onInput: (text) => emit("input", text),
         }),
-        isShown && h("output", { class: error ? "value wrong" : "value" }, error ?? brief(answer.value ?? null)),
+        isShown && h("output", { class: error ? "value wrong" : "value" }, error ? plainFault(error) : brief(answer.value ?? null)),
       ]);
     };
   },

@@ -11,7 +11,14 @@ export const CONTROLS = {};
 
 const TEXTS = new Set(["text", "textarea", "timezone"]);
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-export const words = (name) => capital(String(name).replaceAll("_", " "));
+/** Values of configs whose names say too little. */
+const SPELLED = {
+  asc: "Ascending", desc: "Descending", queue: "Queue new runs", skip: "Skip the new run", buffer_one: "Queue one run",
+  allow_all: "Start another run", cancel_other: "Cancel the open run", cancel_oldest: "Cancel the oldest run",
+  immediate: "Respond immediately", wait: "Wait for the run", standard_webhooks: "Standard Webhooks", hmac_sha256: "HMAC SHA-256",
+  body_hash: "Hash of the body", stop: "Stop the loop", continue: "Continue", database_record: "Records", null: "None",
+};
+export const words = (name) => SPELLED[name] ?? capital(String(name).replaceAll("_", " "));
 
 /** A row of buttons of which one is pressed. */
 export const segments = (label, options, chosen, choose, disabled = false) =>
@@ -29,7 +36,7 @@ const asExpression = (value, control) => {
 /** A property or an element: its label, its switch, its control, its hint and its problems. */
 export const Field = {
   name: "Field",
-  props: ["schema", "root", "name", "owner", "value", "path", "required", "isFixed", "label", "isBare", "unswitched"],
+  props: ["schema", "root", "name", "owner", "value", "path", "required", "isFixed", "label", "isBare", "isOnly", "unswitched"],
   emits: ["change"],
   setup(props, { emit }) {
     const form = inject("form");
@@ -72,7 +79,7 @@ export const Field = {
         describedBy: hasHint || issues.length > 0 ? hintId : undefined,
         emit: (value) => emit("change", value),
       });
-      return h("div", { class: ["field", `of-${is.control}`, { wrong: issues.length > 0 }], "data-path": props.path, onFocusin: focused }, [
+      return h("div", { class: ["panel-field", `of-${is.control}`, { wrong: issues.length > 0 }], "data-path": props.path, onFocusin: focused }, [
         h("div", { class: "field-head" }, [
           h(["fixed", "secret"].includes(mode) && LABELLED.has(is.control) ? "label" : "span",
             { class: ["field-label", { hidden: props.isBare }], for: id, id: `${id}-label` },
@@ -192,9 +199,9 @@ CONTROLS.select = (field) => h("select", {
     field.control.default === undefined || field.control.default === null ? "–" : `Default: ${words(field.control.default)}`),
   ...field.control.values.map((value) => h("option", { value: String(value), key: String(value) }, field.control.labels?.[value] ?? words(value))),
 ]);
-CONTROLS.checks = (field) => h("div", { class: "checks", role: "group", "aria-label": field.label }, field.control.values.map((value) => {
+CONTROLS.checks = (field) => h("div", { class: "panel-checks", role: "group", "aria-label": field.label }, field.control.values.map((value) => {
   const chosen = field.value ?? [];
-  return h("label", { class: "check", key: value }, [
+  return h("label", { class: "panel-check", key: value }, [
     h("input", {
       type: "checkbox", checked: chosen.includes(value), disabled: field.form.readonly(),
       onChange: (event) => field.emit(field.control.values.filter((one) => (one === value ? event.target.checked : chosen.includes(one)))),
@@ -292,11 +299,11 @@ CONTROLS.collect = (field) => CONTROLS.select({
 CONTROLS.group = (field) => {
   const optional = !field.required && field.value === undefined;
   if (optional) {
-    return !field.form.readonly() && h("button", { type: "button", class: "button small", onClick: () => field.emit(firstOf(field.schema, field.root)) }, `Add ${field.label.toLowerCase()}`);
+    return !field.form.readonly() && h("button", { type: "button", class: "button small", onClick: () => field.emit(firstOf(field.schema, field.root)) }, "Add");
   }
   return h("div", { class: "group", role: "group", "aria-label": field.label }, [
     h(Properties, { schema: field.control, root: field.root, shape: field.control.shape ?? field.name, value: field.value ?? {}, path: field.path, isFixed: field.isFixed, onChange: field.emit }),
-    !field.required && !field.form.readonly() && removeButton(field.label, () => field.emit(undefined)),
+    !field.required && !field.isOnly && !field.form.readonly() && h("button", { type: "button", class: "button small", "aria-label": `Remove ${field.label}`, onClick: () => field.emit(undefined) }, "Remove"),
   ]);
 };
 CONTROLS.variants = (field) => {
@@ -425,8 +432,8 @@ export const Properties = {
     const form = inject("form");
     const picked = ref({});
     const set = (key, value) => emit("change", withKey(props.value, key, value), key, value);
-    const fieldOf = (key) => h(Field, {
-      key, schema: props.schema.properties[key], root: props.root, name: key, owner: props.shape, value: props.value[key],
+    const fieldOf = (key, isOnly = false) => h(Field, {
+      key, isOnly, schema: props.schema.properties[key], root: props.root, name: key, owner: props.shape, value: props.value[key],
       path: props.pathOf?.(key) ?? `${props.path}.${key}`, required: (props.schema.required ?? []).includes(key),
       isFixed: props.isFixed || props.fixed?.includes(key), onChange: (value) => set(key, value),
     });
@@ -439,9 +446,9 @@ export const Properties = {
         if (keys.some((name) => props.value[name] !== undefined)) emit("change", without, null, undefined);
       };
       const title = none ? props.schema.properties[keys[0]].title : labels.join(" or ");
-      return h("div", { class: "choice", key: keys.join() }, [
+      return h("div", { class: "panel-choice", key: keys.join() }, [
         segments(title, options, chosen, choose, form.readonly()),
-        ...keys.filter((key) => key === chosen || props.value[key] !== undefined).map((key) => fieldOf(key)),
+        ...keys.filter((key) => key === chosen || props.value[key] !== undefined).map((key) => fieldOf(key, true)),
       ]);
     };
     return () => {
@@ -453,12 +460,12 @@ export const Properties = {
       const main = ordered.filter((key) => isMain(props.schema, props.shape, key));
       const more = ordered.filter((key) => !main.includes(key));
       const unknown = Object.keys(props.value).filter((key) => !(key in (props.schema.properties ?? {})) && !props.hides?.includes(key));
-      return h("div", { class: "properties" }, [
-        ...main.filter(isRequired).map(fieldOf),
+      return h("div", { class: "panel-rows" }, [
+        ...main.filter(isRequired).map((key) => fieldOf(key)),
         ...choices.map(choiceOf),
-        ...main.filter((key) => !isRequired(key)).map(fieldOf),
-        more.length > 0 && h("details", { class: "more", open: more.some((key) => props.value[key] !== undefined) || undefined }, [
-          h("summary", "More options"), ...more.map(fieldOf)]),
+        ...main.filter((key) => !isRequired(key)).map((key) => fieldOf(key)),
+        more.length > 0 && h("details", { class: "panel-more", open: more.some((key) => props.value[key] !== undefined) || undefined }, [
+          h("summary", "More options"), ...more.map((key) => fieldOf(key))]),
         ...unknown.map((key) => h(Field, {
           key: `unknown ${key}`, schema: {}, root: props.root, name: key, owner: "", value: props.value[key], label: key,
           path: props.pathOf?.(key) ?? `${props.path}.${key}`, isFixed: props.isFixed, onChange: (value) => set(key, value),

@@ -120,7 +120,7 @@ export const NodePanel = {
         : h(Properties, { schema: props.kind.schema, root: props.kind.schema, shape: props.kind.kind, value: parametersOf(props.node), path: "config", pathOf: place, fixed: props.kind.fixed, onChange: change }),
     ]);
     const settings = () => h("div", { class: "panel-form" }, [
-      h("div", { class: "field" }, [
+      h("div", { class: "panel-field" }, [
         h("div", { class: "field-head" }, h("label", { class: "field-label", for: "node-id" }, "ID")),
         h("input", {
           type: "text", id: "node-id", class: "mono", value: props.node.id, readonly: props.readonly, maxlength: 64, "aria-describedby": "node-id-hint",

@@ -294,7 +294,7 @@ const Inputs = {
           }),
           h("select", { "aria-label": `Kind of input ${index + 1}`, disabled: readonly, value: row.type, onChange: (event) => set(rows.with(index, { ...row, type: event.target.value })) },
             Object.entries(INPUT_KINDS).map(([name, title]) => h("option", { value: name, key: name }, title))),
-          h("label", { class: "check" }, [h("input", { type: "checkbox", checked: row.required, disabled: readonly, onChange: (event) => set(rows.with(index, { ...row, required: event.target.checked })) }), "Required"]),
+          h("label", { class: "panel-check" }, [h("input", { type: "checkbox", checked: row.required, disabled: readonly, onChange: (event) => set(rows.with(index, { ...row, required: event.target.checked })) }), "Required"]),
           !readonly && removeButton(row.name, () => set(rows.filter((_, at) => at !== index))),
         ])),
         !readonly && h("div", { class: "adding" }, [

@@ -56,7 +56,7 @@ const MAIN = {
   record_deleted: ["databaseId", "filter"], record_matches: ["databaseId", "filter"],
   record_date_reached: ["databaseId", "fieldKey", "offsetMinutes"], form_submitted: ["formItemId"],
   button_pressed: ["databaseId", "fieldKey"], data_source_finished: ["dataSourceId", "on"],
-  automation_failed: ["automationIds"], time_entry_completed: ["targetKind", "databaseId"],
+  schedule: ["timezone"], manual: ["inputSchema"], automation_called: ["inputSchema"], automation_failed: ["automationIds"], time_entry_completed: ["targetKind", "databaseId"],
   HttpAuth: ["type", "token", "username", "password", "name", "value"], ApprovalField: ["kind", "required", "options"],
   Sort: ["direction"], Aggregation: ["field", "as"], Concurrency: ["keyExpression", "policy"],
   Deduplication: ["name", "windowSeconds"], SaveAs: ["name"], Signature: ["scheme", "header"],

@@ -79,7 +79,7 @@ const NextTimes = {
   },
 };
 
-const labelled = (label, id, control) => h("div", { class: "field" }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, label)), control]);
+const labelled = (label, id, control) => h("div", { class: "panel-field" }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, label)), control]);
 
 /** How often, by words; a cron expression is always there to read and to type. */
 const Schedule = {
@@ -111,7 +111,7 @@ const Schedule = {
             const [hour, minute] = event.target.value.split(":").map(Number);
             if (!Number.isNaN(minute)) say({ hour, minute });
           } })),
-        said.repeat === "weekly" && h("div", { class: "checks", role: "group", "aria-label": "Days" }, DAYS.map((name, day) => h("label", { class: "check", key: name }, [
+        said.repeat === "weekly" && h("div", { class: "panel-checks", role: "group", "aria-label": "Days" }, DAYS.map((name, day) => h("label", { class: "panel-check", key: name }, [
           h("input", {
             type: "checkbox", disabled, checked: said.days.includes(day),
             onChange: (event) => {
