@@ -4,7 +4,6 @@ import json
 import re
 from datetime import date
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,17 +18,12 @@ from models.people.users import make_platform_admin
 from tests.support.browser import Page
 from tests.support.incidents import grouped
 from tests.support.patience import eventually
-from tests.support.person import Person, sign_in
+from tests.support.person import AXE, Person, sign_in, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 from tests.support.visitor import HTML, form_token
 
 pytestmark = pytest.mark.takes(seconds=40)
-
-AXE = Path(__file__).parents[1] / "support" / "axe" / "axe.min.js"
-# An experiment of theirs: it reads the two lines of a node as one word.
-LEFT_OUT = {"label-content-name-mismatch": {"enabled": False}}
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 SOURCE = {
     "label": "Stock",
@@ -319,14 +313,8 @@ async def test_no_page_breaks_a_rule(
     for name, path in paths.items():
         await page.open(f"{server.url}{path}")
         await page.until("document.querySelector('h1') !== null")
-        await page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
-        options = json.dumps({"runOnly": RULES, "rules": LEFT_OUT, "resultTypes": ["violations"]})
-        violations = await page.evaluate(
-            f"axe.run(document, {options}).then((all) => all.violations.map((one) =>"
-            " [one.id, one.nodes.slice(0, 3).map((node) => node.target + ' ' + node.html)]))"
-        )
-        if violations:
-            problems[name] = violations
+        if found := await violations(page):
+            problems[name] = found
     assert not problems, json.dumps(problems, indent=1)
 
 

@@ -13,7 +13,7 @@ from tests.support.endpoint import Serve, reply
 from tests.support.engine import Json, graph, node
 from tests.support.hooks import signed
 from tests.support.patience import eventually
-from tests.support.person import Person, axis, quoted, sign_in
+from tests.support.person import Person, axis, sign_in, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -125,9 +125,8 @@ async def choose(page: Page, selector: str, value: str) -> None:
 
 async def press(page: Page, label: str) -> None:
     """Click the button, or the summary, of these words."""
-    found = (
-        "[...document.querySelectorAll('button, summary')].find(one => one.innerText.trim() === "
-    )
+    inside = "document.querySelectorAll('main button, main summary, main a.button')"
+    found = f"[...{inside}].find(one => one.innerText.trim() === "
     await page.until(f"{found}{json.dumps(label)}) !== undefined")
     await page.evaluate(f"{found}{json.dumps(label)}).setAttribute('data-pressed', '')")
     await page.click("[data-pressed]")
@@ -208,9 +207,10 @@ async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Se
         "edges": [{"id": "e", "from": "read", "to": "use"}],
         "entryNodeIds": ["read"],
     }
+    change = "{ id: 'fetch order', kind: 'transform' }"
     renamed = await page.evaluate(
-        f"import('/pages/canvas/graph.js').then((g) => g.changeNode({{ graph: {json.dumps(content)},"
-        " trigger: {} }, 'read', { id: 'fetch order', kind: 'transform' }).graph)"
+        "import('/pages/canvas/graph.js').then((g) => g.changeNode({ graph: "
+        f"{json.dumps(content)}, trigger: {{}} }}, 'read', {change}).graph)"
     )
     first, second = renamed["nodes"]
     assert (first["id"], renamed["entryNodeIds"], renamed["edges"][0]["from"]) == (
@@ -393,7 +393,7 @@ async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     for _ in range(4):
         await with_control(page, "z")
     await page.until(
-        "document.activeElement !== null && [...document.querySelectorAll('.button')].find(b => b.innerText === 'Undo').disabled"
+        "[...document.querySelectorAll('.button')].find(b => b.innerText === 'Undo').disabled"
     )
     await saved(page)
     content = (await draft(person, automation_id))["graph"]
@@ -407,6 +407,7 @@ async def test_nodes_are_dragged_connected_inserted_and_copied_by_mouse(
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
     canvas = await middle(page, ".flow")
+    await page.evaluate(f"{one('[data-kind=delay]')}.scrollIntoView()")
     await drag(page, await middle(page, "[data-kind=delay]"), [canvas[0], canvas[1] + 220])
     await page.until(is_there("delay"))
     await page.press("Escape")
@@ -483,7 +484,7 @@ async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) ->
     await person.call("PATCH", path, {"graph": theirs})
     await fill(page, "label", "Mine again")
     await page.until(
-        "document.querySelector('.bar.wrong').innerText.includes('Someone else changed this draft')"
+        "document.querySelector('.canvas-bar.wrong').innerText.includes('Someone else changed this draft')"
     )
     assert [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]] == [
         "theirs"
@@ -501,37 +502,45 @@ async def test_a_test_shows_states_and_data_on_the_canvas(page: Page, person: Pe
     await page.until("document.querySelector('dialog#test') !== null")
     assert "Nothing is sent or written" in await page.text("dialog#test")
     await page.click("dialog#test [type=submit]")
-    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').dataset.status === 'succeeded'"
+    )
     await page.until(f"{one('.step[data-node=tell]')}.dataset.status === 'succeeded'")
     await page.click(face("tell"))
     await page.until("document.querySelector('.panel-out').innerText.includes('told')")
     await page.until("document.querySelector('.panel-in').innerText.includes('42')")
     await page.press("Escape")
-    await page.click('.bar [aria-label="Hide the run"]')
+    await page.click('.canvas-bar [aria-label="Hide the run"]')
     await page.until(f"{one('.step[data-node=tell]')}.dataset.status === undefined")
     await page.click(face("check"))
     await page.press("Escape")
     await press(page, "Test up to here")
     await page.click("dialog#test [type=submit]")
-    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').dataset.status === 'succeeded'"
+    )
     assert (
         await page.evaluate(f"{one('.step[data-node=tell]')}.dataset.status ?? ''") != "succeeded"
     )
     await press(page, "Run this node")
-    await page.until("document.querySelector('.bar[data-run]').innerText.includes('from node')")
-    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').innerText.includes('from node')"
+    )
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').dataset.status === 'succeeded'"
+    )
 
 
 async def test_a_failed_run_is_mended_and_retried(
     page: Page, person: Person, serve: Serve, screens: Path
 ) -> None:
     endpoint = await serve(reply(200, {"stock": 7}))
+    broken = await serve(reply(404, {"error": "moved"}))
     content = graph(
         node("read", "transform", label="Read the order", output={"total": 42}),
-        node("call", "http_request", label="Ask the warehouse", url=f"{endpoint.url}\x00"),
+        node("call", "http_request", label="Ask the warehouse", url=broken.url),
         edges=[("read", "call")],
     )
-    content["nodes"][1]["config"]["url"] = "http://127.0.0.1:1/"
     run_id = await person.run(content, {"order": 7})
 
     async def failed() -> bool:
@@ -550,8 +559,10 @@ async def test_a_failed_run_is_mended_and_retried(
     await fill(page, "config.url", endpoint.url)
     await page.press("Escape")
     await press(page, "Retry from failed node")
-    await page.until(f"document.querySelector('.bar[data-run]').dataset.run !== '{run_id}'")
-    await page.until("document.querySelector('.bar[data-run]').dataset.status === 'succeeded'")
+    await page.until(f"document.querySelector('.canvas-bar[data-run]').dataset.run !== '{run_id}'")
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').dataset.status === 'succeeded'"
+    )
     assert len(endpoint.requests) == 1
 
 
@@ -613,3 +624,31 @@ async def test_the_libraries_are_loaded_by_the_editor_alone(
     page.requests.clear()
     await opened(page, person, automation_id)
     assert {"vue.js", "vue-flow.js", "ace.js"} <= {one.split("/")[-1] for one in page.requests}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_the_canvas_breaks_no_rule_of_accessibility(
+    page: Page, person: Person, dark: bool
+) -> None:
+    automation_id = await person.automation(wide(12), publish=False)
+    await page.show(dark=dark)
+    await opened(page, person, automation_id)
+    await page.until("document.querySelector('.vue-flow__minimap') !== null")
+    assert await violations(page) == []
+    await page.click(face(":trigger"))
+    await page.until("document.querySelector('.panel-of') !== null")
+    assert await violations(page) == []
+    await page.press("Escape")
+    for key, name in (("?", "shortcuts"), ("c", "connect")):
+        await page.press(key)
+        await page.until(f"{one(f'dialog#{name}')} !== null")
+        assert await violations(page) == [], name
+        await page.press("Escape")
+        await page.until(f"{one(f'dialog#{name}')} === null")
+    for label, name in (("Test", "test"), ("Publish", "publish")):
+        await press(page, label)
+        await page.until(f"{one(f'dialog#{name}')} !== null")
+        assert await violations(page) == [], name
+        await page.press("Escape")
+        await page.until(f"{one(f'dialog#{name}')} === null")
+    await page.show()

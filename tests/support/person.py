@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -74,6 +75,23 @@ async def axis(page: Page) -> int:
     """Pixels by which the page is wider than its window."""
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return int(await page.evaluate(wide))
+
+
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+# An experiment of theirs: it reads the two lines of a node as one word.
+LEFT_OUT = {"label-content-name-mismatch": {"enabled": False}}
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+async def violations(page: Page) -> list[Any]:
+    """The rules that what a page shows now breaks, judged by axe-core, with some of the places."""
+    await page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+    options = json.dumps({"runOnly": RULES, "rules": LEFT_OUT, "resultTypes": ["violations"]})
+    found: list[Any] = await page.evaluate(
+        f"axe.run(document, {options}).then((all) => all.violations.map((one) =>"
+        " [one.id, one.nodes.slice(0, 3).map((node) => node.target + ' ' + node.html)]))"
+    )
+    return found
 
 
 def quoted(text: str) -> str:

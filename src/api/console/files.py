@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from starlette.responses import Response
@@ -25,10 +26,6 @@ def _contents() -> Mapping[str, bytes]:
 
 _CONTENTS = _contents()
 DIGEST = hashlib.sha256(b"".join(_CONTENTS.values())).hexdigest()[:12]
-_PREPARED = {
-    name: Prepared.of(content, _TYPES[Path(name).suffix], _KEPT)
-    for name, content in _CONTENTS.items()
-}
 
 router = Router(tags=["console"])
 
@@ -47,7 +44,13 @@ def address(name: str) -> str:
 )
 async def get_console_file(request: ApiRequest) -> Response:
     """Read a file of the console's pages."""
-    found = _PREPARED.get(request.path_params["consoleFile"])
-    if found is None or request.path_params["digest"] != DIGEST:
+    name = request.path_params["consoleFile"]
+    if name not in _CONTENTS or request.path_params["digest"] != DIGEST:
         raise NotFoundError("path")
-    return found.answer(request)
+    return _prepared(name).answer(request)
+
+
+@cache
+def _prepared(name: str) -> Prepared:
+    """A file, compressed when it is first asked for."""
+    return Prepared.of(_CONTENTS[name], _TYPES[Path(name).suffix], _KEPT)

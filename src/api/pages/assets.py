@@ -1,13 +1,16 @@
 """The files of the pages, and what a browser may do with them."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from starlette.responses import Response
 
+from api.kernel.representations import Prepared
+
 _DIRECTORY = Path(__file__).parent
 
-_TYPES = {".js": "text/javascript", ".css": "text/css"}
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
@@ -39,9 +42,12 @@ def shell(name: str) -> Response:
     return Response(_SHELLS[name], headers=_HEADERS, media_type="text/html")
 
 
-def asset(name: str) -> Response | None:
+def asset(name: str) -> Prepared | None:
     """One of the pages' files, or None."""
-    content = _ASSETS.get(name)
-    if content is None:
-        return None
-    return Response(content, headers=_HEADERS, media_type=_TYPES[Path(name).suffix])
+    return _prepared(name) if name in _ASSETS else None
+
+
+@cache
+def _prepared(name: str) -> Prepared:
+    """A file, compressed when it is first asked for."""
+    return Prepared.of(_ASSETS[name], _TYPES[Path(name).suffix], _HEADERS)

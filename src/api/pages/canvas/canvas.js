@@ -120,7 +120,7 @@ function edgesOfFlow({ document, progress, selection, isReadonly }, plan, action
     const [before, after] = [from === TRIGGER ? "succeeded" : progress.get(from)?.status, progress.get(to)?.status];
     const isTaken = Boolean(before && after && before !== "skipped" && after !== "skipped");
     return {
-      id, type: "way", source: from, sourceHandle: key, target: to, selected: selection.edges.has(id), zIndex: 1,
+      id, type: "way", source: from, sourceHandle: key, target: to, selected: selection.edges.has(id), zIndex: 0,
       class: [key.split(":")[0], { taken: isTaken, dead: before === "skipped" || after === "skipped" }],
       data: { label, insert, actions, isReadonly, between: `between ${name(from)} and ${name(to)}` },
     };
@@ -166,6 +166,7 @@ export const Canvas = {
     const ways = computed(() => [...plan.value.ways].map(([id, all]) => `${id} ${all.map((way) => way.key)}`).join("\n"));
     watch(ways, () => nextTick(() => flow.updateNodeInternals()));
     let isFitted = false;
+    let before = null;
     flow.onNodesInitialized(() => {
       if (!isFitted) fit();
       isFitted = true;
@@ -205,7 +206,13 @@ export const Canvas = {
         const at = { left: x + box.x * zoom, top: y + box.y * zoom };
         const isIn = at.left > 8 && at.left + box.width * zoom < room && at.top > 8 && at.top + box.height * zoom < height;
         if (isIn || room <= 0) return;
+        before ??= { zoom, x, y };
         await flow.setViewport({ zoom, x: room / 2 - (box.x + box.width / 2) * zoom, y: height / 2 - (box.y + box.height / 2) * zoom });
+      },
+      /** Go back to what was in view before a node was shown. */
+      back: () => {
+        if (before) flow.setViewport(before);
+        before = null;
       },
       focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),
     });
@@ -220,10 +227,13 @@ export const Canvas = {
         multiSelectionKeyCode: ["Control", "Meta"], selectionKeyCode: "Shift", zoomActivationKeyCode: ["Control", "Meta"],
         panOnScroll: true, zoomOnDoubleClick: false, minZoom: 0.1, maxZoom: 2, nodeDragThreshold: 4, connectOnClick: false,
         connectionRadius: 30, elevateNodesOnSelect: false,
-        isValidConnection: (one) => refusal(props.document, joined(one)) === null,
+        // The library asks about edges that are there, too.
+        isValidConnection: (one) => one.id !== undefined || refusal(props.document, joined(one)) === null,
         onNodeDragStop: moved, onSelectionDragStop: moved,
         onConnect: (one) => emit("connect", joined(one)),
         onPaneClick: () => emit("clear"),
+        // Who moves the canvas, or zooms, stays there.
+        onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },
       }, {
         default: () => [
           h(VueFlowBackground.Background, { gap: 22, size: 1.4, patternColor: "var(--dots)" }),

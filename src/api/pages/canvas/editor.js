@@ -206,7 +206,11 @@ class Editor {
     const { opened } = this.at;
     this.history.settle();
     this.at.opened = null;
-    if (opened !== null) nextTick(() => this.canvas.value?.focus(opened));
+    if (opened === null) return;
+    nextTick(() => {
+      this.canvas.value.back();
+      this.canvas.value.focus(opened);
+    });
   }
 
   /** Lead to a problem: its node is brought into view and opened. */
@@ -344,18 +348,18 @@ function banners(editor) {
   const { shown, run } = editor;
   const bars = [];
   if (shown.state === "conflict") {
-    bars.push(h("div", { class: "bar wrong", role: "alert" }, [
+    bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [
       h("span", null, [h("b", null, "Someone else changed this draft."), " Your changes are not saved."]),
       h("a", { class: "button small", href: `${page}/edit`, target: "_blank" }, "View the current draft"),
       button("Overwrite", () => editor.draft.overwrite(), { class: "small primary" }),
     ]));
   }
-  if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
+  if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
   if (run.problem) {
-    bars.push(h("div", { class: "bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
+    bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
   }
   if (run.run) bars.push(runBar(editor));
-  if (editor.at.said) bars.push(h("div", { class: "bar", role: "status" }, editor.at.said));
+  if (editor.at.said) bars.push(h("div", { class: "canvas-bar", role: "status" }, editor.at.said));
   return h("div", { class: "bars" }, bars);
 }
 
@@ -363,7 +367,7 @@ function runBar(editor) {
   const { testing, run: { run, isOpen } } = editor;
   const took = span(run.startedAt, run.completedAt);
   const hasFailed = ["failed", "timed_out"].includes(run.status);
-  return h("div", { class: "bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
+  return h("div", { class: "canvas-bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
     h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
     h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
       run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),

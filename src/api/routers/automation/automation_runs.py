@@ -400,17 +400,17 @@ async def watch_run(request: ApiRequest) -> Response:
 @pages_router.get("/pages/{pageFile}", access=_OPEN, documented=False)
 async def get_page_asset(request: ApiRequest) -> Response:
     """Read a file of the pages."""
-    return _asset(request.path_params["pageFile"])
+    return _asset(request, request.path_params["pageFile"])
 
 
 @pages_router.get("/pages/canvas/{canvasFile}", access=_OPEN, documented=False)
 async def get_canvas_asset(request: ApiRequest) -> Response:
     """Read a file of the editor of automations."""
-    return _asset(f"canvas/{request.path_params['canvasFile']}")
+    return _asset(request, f"canvas/{request.path_params['canvasFile']}")
 
 
-def _asset(name: str) -> Response:
+def _asset(request: ApiRequest, name: str) -> Response:
     found = asset(name)
     if found is None:
         raise NotFoundError("path")
-    return found
+    return found.answer(request)
