@@ -30,7 +30,7 @@ async def begin(page: Page, kind: str, label: str) -> None:
     await page.until("document.querySelector('#f-kind') !== null")
     await page.write("#f-label", label)
     await choose(page, "#f-kind", kind)
-    await page.until(f"document.querySelector('#live [name=kind]').value === {quoted(kind)}")
+    await page.until(f"document.querySelector('#live').dataset.kind === {quoted(kind)}")
 
 
 async def save(page: Page, label: str) -> None:

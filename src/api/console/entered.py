@@ -1,12 +1,15 @@
 """Forms: their fields, the body they stand for, and how they come back (ADR 0086)."""
 
-import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic import ValidationError as ShapeError
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+from starlette.responses import Response
 
 from api.kernel.routing import ApiRequest
 from models.core.base import Input
@@ -15,6 +18,15 @@ from runtime.errors import ConflictError, Detail, PlatformError, ValidationError
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BaseModel)
+F = TypeVar("F", bound=Callable[..., Awaitable[Response]])
+
+
+class Form(BaseModel):
+    """The fields of a form, which are texts; unknown ones are refused."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=False, extra="forbid", defer_build=True
+    )
 
 
 class Fields(Input):
@@ -33,14 +45,27 @@ class Fields(Input):
         return [name.removeprefix(start) for name in self.texts if name.startswith(start)]
 
 
+def texts_of(body: BaseModel | None) -> dict[str, str]:
+    """The texts of the fields that a form was sent with."""
+    if isinstance(body, Fields):
+        return body.texts
+    sent = {} if body is None else body.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {name: text for name, text in sent.items() if isinstance(text, str)}
+
+
 def read_as(shape: type[S], values: object) -> S:
     """The body that a form stands for, by the shape of the operation. Raises ValidationError."""
     try:
-        return shape.model_validate_json(json.dumps(values))
+        return shape.model_validate_json(to_json(values))
     except ShapeError as error:
         problems = error.errors(include_url=False, include_input=False)
         details = [Detail(place(one, values), sentence(one, shape)) for one in problems]
         raise refusal(details) from None
+
+
+def given(values: Mapping[str, object]) -> dict[str, object]:
+    """The values that a form has; what is None is left out of the body."""
+    return {name: one for name, one in values.items() if one is not None}
 
 
 async def attempt(request: ApiRequest, step: Callable[[], Awaitable[T]]) -> T | PlatformError:
@@ -59,8 +84,10 @@ async def attempt(request: ApiRequest, step: Callable[[], Awaitable[T]]) -> T | 
 class Entered:
     """The form as it was filled in, and what is wrong with it."""
 
-    texts: dict[str, str]
+    texts: Mapping[str, str]
     refusal: PlatformError | None = None
+    _shown: list[str] = field(default_factory=list, repr=False, compare=False)
+    """The wrong fields that the page has shown so far."""
 
     def text(self, name: str, default: object = "") -> str:
         """A field as it was filled in; before that as it is stored."""
@@ -74,6 +101,12 @@ class Entered:
     def wrong(self, name: str) -> str:
         """The fault of one field."""
         return " ".join(one.message for one in self._details if one.path == name)
+
+    def takes_focus(self, name: str) -> bool:
+        """True for the first wrong field of the page, in the order in which they are rendered."""
+        if self.wrong(name):
+            self._shown.append(name)
+        return self._shown[:1] == [name]
 
     def general(self, *fields: str) -> str:
         """The fault that no field of the form tells."""
@@ -90,3 +123,23 @@ class Entered:
 
 
 BLANK = Entered({})
+Show = Callable[[ApiRequest, Entered], Awaitable[Response]]
+
+
+def redisplays(show: Show) -> Callable[[F], F]:
+    """Show the page of a form again, as it was filled in, when its operation is refused.
+
+    What the operation did until then is undone; all other refusals are a page of their own.
+    """
+
+    def redisplaying(endpoint: F) -> F:
+        @wraps(endpoint)
+        async def submitted(request: ApiRequest, **sent: BaseModel) -> Response:
+            outcome = await attempt(request, lambda: endpoint(request, **sent))
+            if isinstance(outcome, Response):
+                return outcome
+            return await show(request, Entered(texts_of(sent.get("body")), outcome))
+
+        return submitted  # type: ignore[return-value]
+
+    return redisplaying

@@ -1,52 +1,30 @@
 """Forms of pages: their shapes and demands, members and connections to choose, and pauses."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
-from pydantic import ValidationError as ShapeError
-from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
-from api.console.entered import Entered, attempt
+from api.console.entered import Form
 from api.console.rendering import is_htmx, see_other, toast
 from api.kernel.operation import Access
 from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.core.base import Id, Input, JsonObject
-from models.core.problems import place, refusal, sentence
 from models.people.members import list_members
 from models.people.users import display_name
 from models.sources.connections.queries import get_connection, list_connections
-from runtime.errors import Detail, PlatformError, ValidationError
+from runtime.errors import ValidationError
 from runtime.strict_json import StrictJsonError, parse
 
 S = TypeVar("S", bound=Input)
 T = TypeVar("T")
 
 
-class Form(BaseModel):
-    """The fields of a form, which are texts; unknown ones are refused."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=False, extra="forbid", defer_build=True
-    )
-
-
 def paged(access: Access) -> Access:
     """The demands of an operation, for the page that does the same in a session."""
     return replace(access, credential="browser", page=True, cookie=False)
-
-
-def body_of(shape: type[S], fields: Mapping[str, object]) -> S:
-    """The body of the operation that a form stands for. Raises ValidationError."""
-    try:
-        return shape.model_validate({name: one for name, one in fields.items() if one is not None})
-    except ShapeError as error:
-        raise refusal(
-            [Detail(place(one, fields), sentence(one)) for one in error.errors()]
-        ) from None
 
 
 def number_of(text: str) -> int | str | None:
@@ -147,17 +125,3 @@ class Resume(Form):
     def values(self) -> JsonObject:
         """The body of the operation."""
         return {"rate": number_of(self.rate)}
-
-
-async def take(
-    request: ApiRequest,
-    step: Callable[[], Awaitable[None]],
-    texts: dict[str, str],
-    page: Callable[[ApiRequest, Entered], Awaitable[Response]],
-    path: str,
-) -> Response:
-    """Do what a form asks for and lead to its page, or show the form with what is wrong."""
-    outcome = await attempt(request, step)
-    if isinstance(outcome, PlatformError):
-        return await page(request, Entered(texts, outcome))
-    return see_other(path)

@@ -1,26 +1,71 @@
 """The frame around each page: who is signed in, their workspaces, and where they may go."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from api.console.words import curl
-from api.kernel.browsers import session_token
+from pydantic import Field
+from pydantic import ValidationError as ShapeError
+from pydantic.alias_generators import to_camel
+
+from api.console.words import curl, queried, sentence_case
+from api.kernel.browsers import read_cookie, session_token
+from api.kernel.operation import Endpoint, Operation
 from api.kernel.request import ApiRequest
+from api.kernel.routing import route_of
+from api.routers.automation.automations import create_automation
 from models.automation.incidents.queries import count_open
 from models.core.access.rules import Scope
-from models.core.base import Id
+from models.core.base import Id, Input, JsonObject
+from models.core.values import Timezone
 from models.messages.notifications.queries import count_unread
 from models.people.users import display_name
 from models.people.workspaces import WorkspaceEntry, list_workspaces
 from runtime.ids import new_id
 
 _LOCAL = "http://127.0.0.1:8000"
-_FIRST = (
-    '{"label": "Hello", "enabled": true, "graph": {"edges": [], "nodes": [{"id": "greet",'
-    ' "kind": "transform", "config": {"output": {"text": "Hello!"}}}]}}'
-)
+_FIRST: JsonObject = {
+    "label": "Hello",
+    "enabled": True,
+    "graph": {
+        "edges": [],
+        "nodes": [
+            {"id": "greet", "kind": "transform", "config": {"output": {"text": "Hello!"}}},
+        ],
+    },
+}
 _MOST_COUNTED = 100
+
+
+class Theme(StrEnum):
+    """The colors of the pages."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Appearance(Input):
+    """The look of pages in one browser, which its cookie holds."""
+
+    theme: Annotated[Theme, Field(strict=False)] = Theme.SYSTEM
+    time_zone: Timezone | None = None
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
+
+
+APPEARANCE = "appearance"
+
+
+def appearance_of(request: ApiRequest) -> Appearance:
+    """The look that was chosen in this browser; that of the system for a broken cookie."""
+    text = read_cookie(request.scope["headers"], APPEARANCE) or ""
+    try:
+        return Appearance.model_validate(dict(parse_qsl(unquote(text))))
+    except ShapeError:
+        return Appearance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +84,9 @@ class Shell:
     """Notifications that wait in this workspace, up to a hundred."""
     incidents: int
     """Incidents that are open in this workspace, up to a hundred."""
+    parameters: Mapping[str, str]
+    """The parameters in the path of the page."""
+    appearance: Appearance
 
     def may(self, scope: str) -> bool:
         """True when the person may use a scope in this workspace."""
@@ -49,9 +97,37 @@ class Shell:
         assert self.workspace is not None, "the page is about a workspace"
         return "/".join(("/workspaces", str(self.workspace.workspace.id), *map(str, parts)))
 
+    def call(self, endpoint: Endpoint, sent: object = None, **ids: object) -> str:
+        """The command that makes the same call of the API with a key of one's own.
+
+        `sent` is its body, or the query of a GET; without one it has the example of the operation.
+        What the path of the page does not name is named by `ids`.
+        """
+        operation, path = route_of(endpoint).operation, route_of(endpoint).path
+        known: dict[str, object] = {name: f"{{{name}}}" for name in operation.parameters}
+        own = {"workspaceId": self.workspace.workspace.id} if self.workspace else {}
+        named = {to_camel(name): one for name, one in ids.items()}
+        path = path.format_map(known | own | dict(self.parameters) | named)
+        query = dict(own) if operation.chooses_workspace else {}
+        if operation.method == "GET" and isinstance(sent, Mapping):
+            return curl(self.base, "GET", queried(path, **query, **sent))
+        body = _example(operation) if sent is None else sent
+        text = None if body is None else json.dumps(body, ensure_ascii=False)
+        return curl(self.base, operation.method, queried(path, **query), text)
+
+    def calls(
+        self, *operations: Endpoint | tuple[Endpoint, object], **ids: object
+    ) -> dict[str, str]:
+        """The calls of some operations by what they do; each may have its own body or query."""
+        pairs = [one if isinstance(one, tuple) else (one, None) for one in operations]
+        return {
+            sentence_case(endpoint.__name__.replace("_", " ")): self.call(endpoint, sent, **ids)
+            for endpoint, sent in pairs
+        }
+
     def first_steps(self) -> str:
         """The call that makes a first automation."""
-        return curl(self.base, "POST", f"/v1{self.at('automations')}", _FIRST)
+        return self.call(create_automation, _FIRST)
 
     def key(self) -> str:
         """A key for a form, under which it takes effect once."""
@@ -72,7 +148,18 @@ async def shell_of(request: ApiRequest) -> Shell:
         base=api_base(request),
         unread=0 if here is None else await _unread(request, here.workspace.id),
         incidents=0 if here is None else await _incidents(request),
+        parameters=request.path_params,
+        appearance=appearance_of(request),
     )
+
+
+def _example(operation: Operation) -> object:
+    """The body that the documentation of an operation shows; None for one without a body."""
+    if operation.body is None:
+        return None
+    extra = getattr(operation.body.shape, "model_config", {}).get("json_schema_extra") or {}
+    examples = extra.get("examples") if isinstance(extra, dict) else None
+    return examples[0] if examples else {}
 
 
 async def _unread(request: ApiRequest, workspace_id: Id) -> int:

@@ -50,6 +50,11 @@ def plain(name: str) -> str:
     return _WORDS.get(str(name), str(name).replace("_", " "))
 
 
+def sentence_case(words: str) -> str:
+    """The words with a capital letter, and as they are else."""
+    return words[:1].upper() + words[1:]
+
+
 def queried(path: str, **query: object) -> str:
     """A path with the parameters that have a value."""
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
@@ -76,6 +81,11 @@ def brief(value: object) -> str:
 def indented(value: object) -> str:
     """A value as JSON that a person edits."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def compact(value: object) -> str:
+    """A value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {

@@ -52,11 +52,13 @@ __all__ = [
     "Router",
     "WaitSeconds",
     "WholeLimit",
+    "route_of",
 ]
 
 E = TypeVar("E", bound=Endpoint)
 
 _PARAMETER = re.compile(r"{(\w+)}")
+_ROUTES: "dict[Endpoint, Route]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ class Router:
             tuple(headers),
         )
         self.routes.append(route)
+        _ROUTES.setdefault(endpoint, route)
 
     def _declaring(self, method: str, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         def declaring(endpoint: E) -> E:
@@ -185,3 +188,8 @@ class Router:
             return endpoint
 
         return declaring
+
+
+def route_of(endpoint: Endpoint) -> Route:
+    """The first route that was declared for an endpoint."""
+    return _ROUTES[endpoint]

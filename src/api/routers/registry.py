@@ -28,6 +28,7 @@ from api.console.integrations import resources as console_resources
 from api.console.items import routes as console_items
 from api.console.public_forms import making as console_public_forms_making
 from api.console.public_forms import routes as console_public_forms
+from api.console.record_templates import routes as console_record_templates
 from api.console.records import editing as console_record_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
@@ -44,6 +45,7 @@ from api.console.workspace import api_keys as console_api_keys
 from api.console.workspace import logs as console_logs
 from api.console.workspace import members as console_members
 from api.console.workspace import notifications as console_notifications
+from api.console.workspace import profile as console_profile
 from api.console.workspace import secrets as console_secrets
 from api.console.workspace import settings as console_settings
 from api.console.workspace import webhooks as console_webhooks
@@ -75,6 +77,7 @@ ROUTERS: Sequence[Router] = (
     console_fields.router,
     console_field_conversions.router,
     console_views.router,
+    console_record_templates.router,
     console_records.router,
     console_record_editing.router,
     console_imports.router,
@@ -105,6 +108,7 @@ ROUTERS: Sequence[Router] = (
     console_run_actions.router,
     console_decisions.router,
     console_settings.router,
+    console_profile.router,
     console_members.router,
     console_logs.router,
     console_api_keys.router,

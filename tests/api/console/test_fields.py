@@ -91,8 +91,9 @@ async def by_kind(client: Client, space: Space, goods: str, kind: FieldKind) -> 
             config = {"kind": "refresh_data_source", "dataSourceId": made["id"]}
             body = {"label": "Go", "kind": "refresh_data_source", "config": config}
             action = read(await client.post(f"{space.path}/actions", json=body), 201)
-            bindings = '{"who": {"type": "field", "value": "title"}}'
-            return {"settings.actionId": action["id"], "settings.bindings": bindings}
+            row = {"name": "who", "type": "field", "value": "title"}
+            bound = {f"settings.bindings.0.{name}": text for name, text in row.items()}
+            return {"settings.actionId": action["id"], **bound}
     return FORMS.get(kind, ({}, {}))[0]
 
 
@@ -163,9 +164,9 @@ def inputs(text: str) -> Json:
         ("select", {**OPTIONS, "options.1.default": "on"}, "Choose one default.", 'value="Open"'),
         (
             "button",
-            {"settings.actionId": "1", "settings.bindings": "{"},
-            "h-settings.bindings",
-            "{",
+            {"settings.actionId": "1", "settings.bindings.0.value": "x"},
+            "h-settings.bindings.0.name",
+            'value="x"',
         ),
         ("text", {"key": "price"}, "The key price is in use", 'value="price"'),
     ],

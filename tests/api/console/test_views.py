@@ -72,7 +72,7 @@ async def test_a_view_is_made_with_all_its_parts(
 ) -> None:
     page = (await owner.get(f"/workspaces/{space.id}/databases/{goods}")).text
     assert f"/databases/{goods}/views/new" in page
-    form = (await owner.get(f"/databases/{goods}/views/new")).text
+    form = (await owner.get(f"/databases/{goods}/views/new?kind=board")).text
     assert all(f'name="{name}"' in form for name in SENT if not name.startswith("manifest.sorts.2"))
     answer = await owner.send_form(f"/databases/{goods}/views", **SENT)
     assert answer.status_code == 303, answer.text

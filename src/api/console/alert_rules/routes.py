@@ -1,18 +1,17 @@
 """Alert rules as pages: listed, looked at, made and changed by forms."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import connection_names, member_names, number_of, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.automation import incidents as api
 from api.routers.automation.incidents import (
     CREATE_RULE,
     LIST_RULES,
@@ -37,7 +36,6 @@ router = page_router()
 ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
 ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
 _PAGE = 50
-_NEW = '{"label": "Payment failures", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
 
 
 @router.get(ALERT_RULES, access=paged(LIST_RULES))
@@ -46,12 +44,8 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     turn = request.page("console alert rules", _PAGE, cursor)
     listed = await queries.list_rules(request.work, request.actor, turn)
     shell = await shell_of(request)
-    api = _api(request)
-    calls = {
-        "List rules": curl(shell.base, "GET", api),
-        "Create rule": curl(shell.base, "POST", api, _NEW),
-    }
-    return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
+    calls = shell.calls(api.list_alert_rules, api.create_alert_rule)
+    return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
 @router.get(ALERT_RULE, access=paged(READ_RULE))
@@ -71,13 +65,6 @@ async def rule_page(
     turn = request.page("console alert firings", _PAGE, cursor, rule_id)
     firings = await queries.list_firings(request.work, request.actor, rule_id, turn)
     shell = await shell_of(request)
-    api = f"{_api(request)}/{rule_id}"
-    calls = {
-        "Get rule": curl(shell.base, "GET", api),
-        "Test rule": curl(shell.base, "POST", f"{api}/test"),
-        "Disable rule": curl(shell.base, "PATCH", api, '{"enabled": false}'),
-        "Delete rule": curl(shell.base, "DELETE", api),
-    }
     tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
     return page(
         request,
@@ -90,12 +77,14 @@ async def rule_page(
         cursor=cursor,
         tried=tried,
         refusal=refusal,
-        calls=calls,
+        api=shell.calls(
+            api.get_alert_rule,
+            api.test_alert_rule,
+            (api.update_alert_rule, {"enabled": not rule.enabled}),
+            api.delete_alert_rule,
+            api.list_alert_firings,
+        ),
     )
-
-
-def _api(request: ApiRequest) -> str:
-    return f"/v1/workspaces/{request.workspace_id}/alert-rules"
 
 
 _EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
@@ -106,42 +95,62 @@ async def get_new_alert_rule(request: ApiRequest, kind: AlertKind | None = None)
     """Choose what a new rule watches, and then its numbers."""
     if kind is None:
         return page(request, "new_alert_rule.html", await shell_of(request), kinds=list(AlertKind))
-    return await _form(request, kind, BLANK)
+    return await _form(request, BLANK, kind)
+
+
+async def _form(request: ApiRequest, entered: Entered, kind: AlertKind | None = None) -> Response:
+    rule = await _rule(request) if request.ids.get("alertRuleId") else None
+    kind = rule.kind if rule else kind or _kind(entered.texts)
+    shell = await shell_of(request)
+    recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
+    connections = {}
+    if kind is AlertKind.CONNECTION_FAILING:
+        stored = [] if rule is None else [Id(rule.condition["connectionId"])]
+        connections = await connection_names(request, stored)
+    values = values_of(Fields.model_validate(entered.texts), kind, rule)
+    return page(
+        request,
+        "alert_rule_form.html",
+        shell,
+        kind=kind,
+        rule=rule,
+        condition=STARTS if rule is None else rule.condition,
+        numbers=NUMBERS[kind],
+        about_runs=kind in ABOUT_RUNS,
+        shown=fields_of(kind),
+        members=await member_names(request, recipients),
+        recipients={str(one) for one in recipients},
+        automations=await automation_choices(request, None) if kind in ABOUT_RUNS else [],
+        connections=list(connections.items()),
+        entered=entered,
+        place=_path(request, *(() if rule is None else (rule.id,))),
+        api=shell.calls((api.update_alert_rule if rule else api.create_alert_rule, values)),
+    )
 
 
 @router.post(ALERT_RULES, access=paged(CREATE_RULE), errors=[ConflictError])
+@redisplays(_form)
 async def create_alert_rule_by_form(request: ApiRequest, body: Fields) -> Response:
     """Make an alert rule, and lead to it."""
-    kind = _kind(body)
-
-    async def create() -> AlertRuleShape:
-        wanted = read_as(CreateAlertRule, values_of(body, kind))
-        return await commands.create_rule(request.work, request.actor, request.new_id, wanted)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, kind, Entered(body.texts, outcome))
+    kind = _kind(body.texts)
+    wanted = read_as(CreateAlertRule, values_of(body, kind))
+    outcome = await commands.create_rule(request.work, request.actor, request.new_id, wanted)
     return see_other(_path(request, outcome.id))
 
 
 @router.get(f"{ALERT_RULE}/edit", access=paged(_EDIT))
 async def get_alert_rule_form(request: ApiRequest) -> Response:
     """Look at an alert rule to change it."""
-    rule = await _rule(request)
-    return await _form(request, rule.kind, BLANK, rule)
+    return await _form(request, BLANK)
 
 
 @router.post(f"{ALERT_RULE}/edit", access=paged(WRITE_RULE))
+@redisplays(_form)
 async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     """Change an alert rule."""
     rule = await _rule(request)
 
-    async def change() -> None:
-        await _update(request, values_of(body, rule.kind, rule))
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, rule.kind, Entered(body.texts, outcome), rule)
+    await _update(request, values_of(body, rule.kind, rule))
     return see_other(_path(request, rule.id))
 
 
@@ -185,42 +194,10 @@ async def _rule(request: ApiRequest) -> AlertRuleShape:
     return await queries.get_rule(request.work, request.actor, _id(request))
 
 
-async def _form(
-    request: ApiRequest, kind: AlertKind, entered: Entered, rule: AlertRuleShape | None = None
-) -> Response:
-    shell = await shell_of(request)
-    recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
-    method, *place = ("POST",) if rule is None else ("PATCH", rule.id)
-    api = "/".join(("/v1/workspaces", str(request.workspace_id), "alert-rules", *map(str, place)))
-    connections = {}
-    if kind is AlertKind.CONNECTION_FAILING:
-        stored = [] if rule is None else [Id(rule.condition["connectionId"])]
-        connections = await connection_names(request, stored)
-    values = values_of(Fields.model_validate(entered.texts), kind, rule)
-    return page(
-        request,
-        "alert_rule_form.html",
-        shell,
-        kind=kind,
-        rule=rule,
-        condition=STARTS if rule is None else rule.condition,
-        numbers=NUMBERS[kind],
-        about_runs=kind in ABOUT_RUNS,
-        shown=fields_of(kind),
-        members=await member_names(request, recipients),
-        recipients={str(one) for one in recipients},
-        automations=await automation_choices(request, None) if kind in ABOUT_RUNS else [],
-        connections=list(connections.items()),
-        entered=entered,
-        place=_path(request, *place),
-        call=curl(shell.base, method, api, json.dumps(values)),
-    )
-
-
-def _kind(body: Fields) -> AlertKind:
+def _kind(texts: Mapping[str, str]) -> AlertKind:
     """The kind that the form was made for; the first one where somebody wrote another."""
     kinds = {kind.value: kind for kind in AlertKind}
-    return kinds.get(body.texts.get("kind", ""), AlertKind.FAILURES)
+    return kinds.get(texts.get("kind", ""), AlertKind.FAILURES)
 
 
 def _id(request: ApiRequest) -> Id:

@@ -6,11 +6,12 @@ root.classList.add("script");
 // A code of a provider must not stay in the history of the browser.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
 
-/** Times in the reader's zone: short where they stand, exact on hover. */
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+/** Times in the zone and language of the profile, else of the browser: short where they stand, exact on hover. */
+const format = (style) => new Intl.DateTimeFormat(root.dataset.language, { ...style, timeZone: root.dataset.zone });
+const day = format({ day: "numeric", month: "short" });
+const year = format({ day: "numeric", month: "short", year: "numeric" });
+const clock = format({ hour: "2-digit", minute: "2-digit" });
+const exact = format({ dateStyle: "full", timeStyle: "long" });
 const STEPS = [[60, "s", 1], [3600, "min", 60], [86_400, "h", 3600]];
 
 /** `12 s ago`, `in 6 h`; null for what is more than a day away. */

@@ -9,8 +9,8 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.automations.routes import Picture, automation_of, path_of, picture_of
-from api.console.entered import attempt, read_as
-from api.console.forms import Form, paged, read_json
+from api.console.entered import Form, attempt, read_as
+from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of

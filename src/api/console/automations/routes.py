@@ -7,13 +7,15 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.automations.run_forms import WebhookHelp, webhook_help
-from api.console.forms import Form, done, paged
+from api.console.entered import Form
+from api.console.forms import done, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
-from api.console.shell import shell_of
-from api.console.words import curl
+from api.console.shell import Shell, shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
+from api.routers.automation import automation_runs as runs_api
+from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, VERSION, WRITE
 from models.automation.automation_runs.canary_releases import CanaryShare, canary_share
 from models.automation.automation_runs.history import (
@@ -70,10 +72,9 @@ async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Respons
     """Look through the automations of a workspace."""
     rows, following = await rows_of(request, cursor)
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/automations?limit={PAGE}"
-    call = curl(shell.base, "GET", path)
+    calls = shell.calls((api.list_automations, {"limit": PAGE}), api.create_automation)
     return page(
-        request, "automations.html", shell, rows=rows, cursor=cursor, next=following, call=call
+        request, "automations.html", shell, rows=rows, cursor=cursor, next=following, api=calls
     )
 
 
@@ -81,7 +82,7 @@ async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Respons
 async def get_automation_page(request: ApiRequest) -> Response:
     """Look at an automation: its graph, its runs and its versions."""
     shell = await shell_of(request)
-    content = await content_of(request, shell.base)
+    content = await content_of(request, shell)
     return page(request, "automation.html", shell, content=content)
 
 
@@ -203,7 +204,7 @@ class AutomationContent:
         return any(issue.severity == "error" for issue in self.automation.reference_issues)
 
 
-async def content_of(request: ApiRequest, base: str) -> AutomationContent:
+async def content_of(request: ApiRequest, shell: Shell) -> AutomationContent:
     """Everything that the page of one automation shows. Raises NotFoundError."""
     work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
     automation = await queries.detail(work, actor, request.services.keys, automation_id)
@@ -218,8 +219,8 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
         runs=await listing(request, Filters(automationId=automation_id), _RUNS),
         canary=await canary_share(work, actor, automation_id),
         rests=await _rests(request),
-        webhook=webhook_help(automation, base),
-        calls=_calls(automation, base),
+        webhook=webhook_help(automation, shell.base),
+        calls=_calls(automation, shell),
     )
 
 
@@ -240,17 +241,15 @@ def _example(found: AutomationDetail) -> JsonObject:
     return example
 
 
-def _calls(found: AutomationDetail, base: str) -> Mapping[str, str]:
-    path = f"/v1/workspaces/{found.workspace_id}/automations/{found.id}"
-    verb, enabled = ("Disable", "false") if found.enabled else ("Enable", "true")
-    return {
-        "Get automation": curl(base, "GET", path),
-        "Run automation": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
-        "Publish draft": curl(base, "POST", f"{path}/publish", "{}"),
-        f"{verb} automation": curl(base, "PATCH", path, f'{{"enabled": {enabled}}}'),
-        "List runs": curl(base, "GET", f"{path}/runs"),
-        "List versions": curl(base, "GET", f"{path}/versions"),
-    }
+def _calls(found: AutomationDetail, shell: Shell) -> Mapping[str, str]:
+    return shell.calls(
+        api.get_automation,
+        (runs_api.run_automation, {"triggerPayload": {}}),
+        api.publish_automation,
+        (api.update_automation, {"enabled": not found.enabled}),
+        runs_api.list_automation_runs,
+        api.list_automation_versions,
+    )
 
 
 _VERSION = VERSION.removeprefix("/v1")
@@ -281,10 +280,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
         versions=[one for one in versions if one.id != version.id],
         author=await display_name(work, version.created_by_user_id),
         may_act=await queries.may_edit(work, actor, automation_id),
-        calls={
-            "Get version": curl(shell.base, "GET", f"/v1{request.url.path}"),
-            "Restore version": curl(shell.base, "POST", f"/v1{request.url.path}/restore"),
-        },
+        api=shell.calls(api.get_automation_version, api.restore_automation_version),
     )
 
 

@@ -8,20 +8,21 @@ from typing import Literal
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from api.console.entered import attempt
-from api.console.forms import Form, paged, read_object
+from api.console.entered import Entered, Form, redisplays
+from api.console.forms import paged, read_object
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, indented
+from api.console.words import indented
 from api.kernel.routing import ApiRequest, QueryId
+from api.routers.automation import automation_runs as api
 from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automation_runs.commands import run_now, test_run
 from models.automation.automation_runs.filters import read_pairs
 from models.automation.automation_runs.history import RecentPayload, recent_payloads
 from models.automation.automation_runs.queries import load_run
-from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
+from models.automation.automation_runs.shapes import RunNow, TestRun
 from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.triggers.configs import read_trigger
@@ -47,67 +48,8 @@ class Run(Form):
     simulate: Literal["on"] | None = None
 
 
-@router.get(f"{_ONE}/run", access=_SHOW)
-async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
-    """Choose a payload: that of the newest run, or of the run `like`."""
-    payloads = await _payloads(request)
-    payload = payloads[0].trigger_payload if payloads else {}
-    if like is not None:
-        run = await load_run(request.work, request.actor, request.ids["automationId"], like)
-        payload = run.trigger_payload
-    return await _form(request, Run(payload=indented(payload)), payloads, None)
-
-
-@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError])
-async def run_by_hand(request: ApiRequest, body: Run) -> Response:
-    """Run an automation now, and lead to the run."""
-
-    async def run() -> AutomationRunDetail:
-        wanted = RunNow(
-            triggerPayload=read_object("payload", body.payload),
-            attributes=_attributes(body.attributes),
-        )
-        return await run_now(request.work, request.actor, request.ids["automationId"], wanted)
-
-    return await _led(request, body, await attempt(request, run))
-
-
-@router.post(f"{_ONE}/test-run", access=paged(START), errors=[RunError])
-async def test_by_hand(request: ApiRequest, body: Run) -> Response:
-    """Run the draft as a test; simulated, it reaches nothing outside."""
-
-    async def run() -> AutomationRunDetail:
-        wanted = TestRun(
-            payload=read_object("payload", body.payload), simulate=body.simulate is not None
-        )
-        return await test_run(request.work, request.actor, request.ids["automationId"], wanted)
-
-    return await _led(request, body, await attempt(request, run))
-
-
-def _attributes(text: str) -> dict[str, str]:
-    """Raises ValidationError for a text that is not pairs of a key and a short value."""
-    try:
-        return _ATTRIBUTES.validate_python(read_pairs(text))
-    except ValueError:
-        raise ValidationError.at("attributes", _AS_PAIRS) from None
-
-
-async def _led(
-    request: ApiRequest, body: Run, outcome: AutomationRunDetail | PlatformError
-) -> Response:
-    """Lead to the run, or back to the form with what was typed."""
-    if isinstance(outcome, PlatformError):
-        return await _form(request, body, await _payloads(request), outcome)
-    return see_other(f"/runs/{outcome.id}")
-
-
-async def _form(
-    request: ApiRequest,
-    body: Run,
-    payloads: Sequence[RecentPayload],
-    refusal: PlatformError | None,
-) -> Response:
+async def _form(request: ApiRequest, entered: Entered) -> Response:
+    body, refusal = Run.model_validate(entered.texts), entered.refusal
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
@@ -118,17 +60,57 @@ async def _form(
         automation=automation,
         at=path,
         body=body,
-        payloads=payloads,
+        payloads=await _payloads(request),
         faults=[] if refusal is None else faults_of(refusal),
         may_run=automation.enabled and automation.published_version_id is not None,
-        calls={
-            "Run automation": curl(shell.base, "POST", f"/v1{path}/run", '{"triggerPayload": {}}'),
-            "Run test": curl(
-                shell.base, "POST", f"/v1{path}/test-run", '{"payload": {}, "simulate": true}'
-            ),
-        },
+        api=shell.calls(
+            (api.run_automation, {"triggerPayload": {}}),
+            (api.test_run_automation, {"payload": {}, "simulate": True}),
+        ),
         refusal=refusal,
     )
+
+
+@router.get(f"{_ONE}/run", access=_SHOW)
+async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
+    """Choose a payload: that of the newest run, or of the run `like`."""
+    payloads = await _payloads(request)
+    payload = payloads[0].trigger_payload if payloads else {}
+    if like is not None:
+        run = await load_run(request.work, request.actor, request.ids["automationId"], like)
+        payload = run.trigger_payload
+    return await _form(request, Entered({"payload": indented(payload)}))
+
+
+@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError])
+@redisplays(_form)
+async def run_by_hand(request: ApiRequest, body: Run) -> Response:
+    """Run an automation now, and lead to the run."""
+    wanted = RunNow(
+        triggerPayload=read_object("payload", body.payload),
+        attributes=_attributes(body.attributes),
+    )
+    run = await run_now(request.work, request.actor, request.ids["automationId"], wanted)
+    return see_other(f"/runs/{run.id}")
+
+
+@router.post(f"{_ONE}/test-run", access=paged(START), errors=[RunError])
+@redisplays(_form)
+async def test_by_hand(request: ApiRequest, body: Run) -> Response:
+    """Run the draft as a test; simulated, it reaches nothing outside."""
+    wanted = TestRun(
+        payload=read_object("payload", body.payload), simulate=body.simulate is not None
+    )
+    run = await test_run(request.work, request.actor, request.ids["automationId"], wanted)
+    return see_other(f"/runs/{run.id}")
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Raises ValidationError for a text that is not pairs of a key and a short value."""
+    try:
+        return _ATTRIBUTES.validate_python(read_pairs(text))
+    except ValueError:
+        raise ValidationError.at("attributes", _AS_PAIRS) from None
 
 
 def faults_of(refusal: PlatformError) -> Sequence[str]:

@@ -6,18 +6,22 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.automations.routes import automation_of, path_of
-from api.console.entered import BLANK, Entered, attempt, read_as
-from api.console.forms import Form, Pause, Resume, number_of, paged, take
+from api.console.entered import BLANK, Entered, Form, read_as, redisplays
+from api.console.forms import Pause, Resume, number_of, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl, duration, plain, queried
+from api.console.words import duration, plain, queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
+from api.routers.automation import automation_runs as runs_api
+from api.routers.automation import automations as api
+from api.routers.automation import webhooks as webhooks_api
 from api.routers.automation.automations import AUTOMATION, CANARY, READ, WRITE
+from api.routers.workspace import pauses as pauses_api
 from models.automation import circuit_breakers as breakers
 from models.automation.automation_runs import canary_releases
-from models.automation.automation_runs.canary_releases import CanaryAnswer, StartCanary
+from models.automation.automation_runs.canary_releases import StartCanary
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations import commands, queries
 from models.automation.automations.rules.triggers.kinds import TriggerKind
@@ -36,7 +40,7 @@ from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.workspace import pauses
 from models.workspace.targets import duplication
-from runtime.errors import ConflictError, PlatformError, ValidationError
+from runtime.errors import ConflictError, ValidationError
 
 router = page_router()
 
@@ -59,18 +63,35 @@ async def get_automation_settings(request: ApiRequest, notice: Notice | None = N
     return await _settings(request, BLANK, notice)
 
 
+async def _settings(
+    request: ApiRequest, entered: Entered, notice: Notice | None = None
+) -> Response:
+    automation = await automation_of(request)
+    shell = await shell_of(request)
+    preview, problem = await _preview(request, automation)
+    return page(
+        request,
+        "automation_settings.html",
+        shell,
+        automation=automation,
+        at=path_of(request),
+        entered=entered,
+        notice=notice,
+        trigger=None if automation.trigger_config is None else in_words(automation.trigger_config),
+        preview=preview,
+        problem=problem,
+        is_webhook=automation.trigger is TriggerKind.WEBHOOK,
+        api=_calls(shell),
+    )
+
+
 @router.post(f"{_AUTOMATION}/settings/rename", access=_CHANGE)
+@redisplays(_settings)
 async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     """Give an automation another name."""
-
-    async def rename() -> AutomationDetail:
-        wanted = read_as(UpdateAutomation, {"label": body.label})
-        place = request.services.keys, request.ids["automationId"]
-        return await commands.update_automation(request.work, request.actor, *place, wanted)
-
-    outcome = await attempt(request, rename)
-    if isinstance(outcome, PlatformError):
-        return await _settings(request, Entered({"label": body.label}, outcome))
+    wanted = read_as(UpdateAutomation, {"label": body.label})
+    place = request.services.keys, request.ids["automationId"]
+    await commands.update_automation(request.work, request.actor, *place, wanted)
     return see_other(queried(f"{path_of(request)}/settings", notice=Notice.SAVED))
 
 
@@ -117,28 +138,6 @@ async def delete_by_hand(request: ApiRequest) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/automations")
 
 
-async def _settings(
-    request: ApiRequest, entered: Entered, notice: Notice | None = None
-) -> Response:
-    automation = await automation_of(request)
-    shell = await shell_of(request)
-    preview, problem = await _preview(request, automation)
-    return page(
-        request,
-        "automation_settings.html",
-        shell,
-        automation=automation,
-        at=path_of(request),
-        entered=entered,
-        notice=notice,
-        trigger=None if automation.trigger_config is None else in_words(automation.trigger_config),
-        preview=preview,
-        problem=problem,
-        is_webhook=automation.trigger is TriggerKind.WEBHOOK,
-        calls=_calls(shell, f"/v1{path_of(request)}"),
-    )
-
-
 async def _preview(
     request: ApiRequest, automation: AutomationDetail
 ) -> tuple[SchedulePreview | None, str]:
@@ -152,14 +151,14 @@ async def _preview(
         return None, error.message
 
 
-def _calls(shell: Shell, path: str) -> dict[str, str]:
-    return {
-        "Preview schedule": curl(shell.base, "GET", f"{path}/schedule-preview"),
-        "Rename automation": curl(shell.base, "PATCH", path, '{"label": "Orders"}'),
-        "Rotate secret": curl(shell.base, "POST", f"{path}/rotate-webhook-secret"),
-        "Duplicate automation": curl(shell.base, "POST", f"{path}/duplicate"),
-        "Delete automation": curl(shell.base, "DELETE", path),
-    }
+def _calls(shell: Shell) -> dict[str, str]:
+    return shell.calls(
+        runs_api.get_schedule_preview,
+        (api.update_automation, {"label": "Orders"}),
+        webhooks_api.rotate_webhook_secret,
+        api.duplicate_automation,
+        api.delete_automation,
+    )
 
 
 TRIGGER_SENTENCES: Mapping[TriggerKind, str] = {
@@ -214,60 +213,10 @@ async def get_pause_page(request: ApiRequest) -> Response:
     return await _pause_page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE)
-async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
-    """Pause an automation."""
-
-    async def pause() -> None:
-        wanted = read_as(PauseWork, body.values)
-        place = PauseSubject.AUTOMATION, request.ids["automationId"]
-        await pauses.pause(request.work, request.actor, *place, wanted)
-
-    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
-
-
-@router.post(f"{_PAUSE}/resume", access=_CHANGE)
-async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
-    """Resume an automation, and close its circuit breaker."""
-
-    async def resume() -> None:
-        wanted = read_as(ResumeWork, body.values)
-        place = PauseSubject.AUTOMATION, request.ids["automationId"]
-        await pauses.resume(request.work, request.actor, *place, wanted)
-
-    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
-
-
-@router.post(_BREAKER, access=_CHANGE)
-async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
-    """Give an automation a circuit breaker, or change its numbers."""
-    texts = {"failures": body.failures, "pauseSeconds": body.pause_seconds}
-
-    async def change() -> None:
-        numbers = {name: number_of(text) for name, text in texts.items()}
-        place = request.actor.workspace_id, request.ids["automationId"]
-        await breakers.set_breaker(request.work, *place, read_as(SetCircuitBreaker, numbers))
-
-    return await take(request, change, texts, _pause_page, _pause_path(request))
-
-
-@router.post(f"{_BREAKER}/remove", access=_CHANGE)
-async def remove_breaker_by_form(request: ApiRequest) -> Response:
-    """Take the circuit breaker from an automation."""
-
-    async def remove() -> None:
-        place = request.actor.workspace_id, request.ids["automationId"]
-        await breakers.remove_breaker(request.work, *place)
-
-    return await take(request, remove, {}, _pause_page, _pause_path(request))
-
-
 async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     place = request.work, request.actor.workspace_id, automation.id
     shell = await shell_of(request)
-    call = f"/v1{_pause_path(request)}"
-    breaker = f"{call.removesuffix('pause')}circuit-breaker"
     return page(
         request,
         "pause.html",
@@ -278,15 +227,54 @@ async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
         breaker=await breaker_of(*place),
         entered=entered,
         may_act=await queries.may_edit(request.work, request.actor, automation.id),
-        calls={
-            "Get pause": curl(shell.base, "GET", call),
-            "Pause": curl(shell.base, "POST", call, '{"reason": "Maintenance until noon"}'),
-            "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
-            "Set circuit breaker": curl(
-                shell.base, "PUT", breaker, '{"failures": 5, "pauseSeconds": 300}'
-            ),
-        },
+        api=shell.calls(
+            pauses_api.get_automation_pause,
+            (pauses_api.pause_automation, {"reason": "Maintenance until noon"}),
+            pauses_api.resume_automation,
+            (api.set_circuit_breaker, {"failures": 5, "pauseSeconds": 300}),
+        ),
     )
+
+
+@router.post(_PAUSE, access=_CHANGE)
+@redisplays(_pause_page)
+async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause an automation."""
+    wanted = read_as(PauseWork, body.values)
+    place = PauseSubject.AUTOMATION, request.ids["automationId"]
+    await pauses.pause(request.work, request.actor, *place, wanted)
+    return see_other(_pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+@redisplays(_pause_page)
+async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume an automation, and close its circuit breaker."""
+    wanted = read_as(ResumeWork, body.values)
+    place = PauseSubject.AUTOMATION, request.ids["automationId"]
+    await pauses.resume(request.work, request.actor, *place, wanted)
+    return see_other(_pause_path(request))
+
+
+@router.post(_BREAKER, access=_CHANGE)
+@redisplays(_pause_page)
+async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
+    """Give an automation a circuit breaker, or change its numbers."""
+    texts = {"failures": body.failures, "pauseSeconds": body.pause_seconds}
+
+    numbers = {name: number_of(text) for name, text in texts.items()}
+    place = request.actor.workspace_id, request.ids["automationId"]
+    await breakers.set_breaker(request.work, *place, read_as(SetCircuitBreaker, numbers))
+    return see_other(_pause_path(request))
+
+
+@router.post(f"{_BREAKER}/remove", access=_CHANGE)
+@redisplays(_pause_page)
+async def remove_breaker_by_form(request: ApiRequest) -> Response:
+    """Take the circuit breaker from an automation."""
+    place = request.actor.workspace_id, request.ids["automationId"]
+    await breakers.remove_breaker(request.work, *place)
+    return see_other(_pause_path(request))
 
 
 def _pause_path(request: ApiRequest) -> str:
@@ -313,23 +301,43 @@ async def get_canary_page(request: ApiRequest) -> Response:
     return await _canary_page(request, BLANK)
 
 
+async def _canary_page(request: ApiRequest, entered: Entered) -> Response:
+    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
+    automation = await queries.summary(work, actor, automation_id)
+    offered = request.page("automation_versions", _OFFERED, None, automation_id)
+    versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
+    shell = await shell_of(request)
+    return page(
+        request,
+        "canary.html",
+        shell,
+        automation=automation,
+        canary=(await canary_releases.canary(work, actor, automation_id)).canary,
+        earlier=[one for one in versions if one.published_at and one.status == "archived"],
+        may_act=await queries.may_edit(work, actor, automation_id),
+        statuses=STATUSES,
+        entered=entered,
+        api=shell.calls(
+            api.get_canary,
+            (api.start_canary, {"percent": 10}),
+            api.promote_canary,
+            api.stop_canary,
+        ),
+    )
+
+
 @router.post(_CANARY, access=_CHANGE, errors=[ConflictError])
+@redisplays(_canary_page)
 async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     """Publish a version, and let a share of runs try it."""
-
-    async def start() -> CanaryAnswer:
-        values: JsonObject = {"percent": _percent(body.percent)}
-        if body.version_id:
-            values["versionId"] = body.version_id
-        elif body.draft_version_id:
-            values["expectedDraftVersionId"] = body.draft_version_id
-        wanted = read_as(StartCanary, values)
-        place = request.services.keys, request.ids["automationId"], request.new_id
-        return await canary_releases.start(request.work, request.actor, *place, wanted)
-
-    outcome = await attempt(request, start)
-    if isinstance(outcome, PlatformError):
-        return await _canary_page(request, Entered({"percent": body.percent}, outcome))
+    values: JsonObject = {"percent": _percent(body.percent)}
+    if body.version_id:
+        values["versionId"] = body.version_id
+    elif body.draft_version_id:
+        values["expectedDraftVersionId"] = body.draft_version_id
+    wanted = read_as(StartCanary, values)
+    place = request.services.keys, request.ids["automationId"], request.new_id
+    await canary_releases.start(request.work, request.actor, *place, wanted)
     return see_other(_canary_path(request))
 
 
@@ -347,32 +355,6 @@ async def stop_canary_by_form(request: ApiRequest) -> Response:
     keys, automation_id = request.services.keys, request.ids["automationId"]
     await canary_releases.stop(request.work, request.actor, keys, automation_id)
     return see_other(_canary_path(request).removesuffix("/canary"))
-
-
-async def _canary_page(request: ApiRequest, entered: Entered) -> Response:
-    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
-    automation = await queries.summary(work, actor, automation_id)
-    offered = request.page("automation_versions", _OFFERED, None, automation_id)
-    versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
-    shell = await shell_of(request)
-    call = f"/v1{_canary_path(request)}"
-    return page(
-        request,
-        "canary.html",
-        shell,
-        automation=automation,
-        canary=(await canary_releases.canary(work, actor, automation_id)).canary,
-        earlier=[one for one in versions if one.published_at and one.status == "archived"],
-        may_act=await queries.may_edit(work, actor, automation_id),
-        statuses=STATUSES,
-        entered=entered,
-        calls={
-            "Get canary": curl(shell.base, "GET", call),
-            "Start canary": curl(shell.base, "POST", call, '{"percent": 10}'),
-            "Promote canary": curl(shell.base, "POST", f"{call}/promote", "{}"),
-            "Roll back canary": curl(shell.base, "POST", f"{call}/stop", "{}"),
-        },
-    )
 
 
 def _percent(text: str) -> float:

@@ -1,17 +1,17 @@
 """Change sets: asked for in words, looked at operation by operation, applied or rejected."""
 
-import json
 from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields
-from api.console.forms import Form, body_of, paged
+from api.console.entered import BLANK, Entered, Fields, Form, given, read_as
+from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, queried
+from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.workspace import ai_runs as api
 from api.routers.workspace.ai_runs import CHANGES, WRITE
 from api.routers.workspace.ai_runs import READ as READ_RUN
 from models.core.access.rules import Scope
@@ -57,19 +57,14 @@ async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Respons
     turned = request.page("console changes", PAGE, cursor)
     listed = await queries.list_changes(request.work, request.actor, turned)
     shell = await shell_of(request)
-    path = f"/v1{shell.at('changes')}"
-    body = json.dumps({"instruction": "Add a database for customer feedback"})
-    calls = {
-        "List changes": curl(shell.base, "GET", f"{path}?limit={PAGE}"),
-        "Plan changes": curl(shell.base, "POST", f"/v1{shell.at('ai', 'runs')}", body),
-    }
-    return page(request, "changes.html", shell, listed=listed, cursor=cursor, calls=calls)
+    calls = shell.calls((api.list_changes, {"limit": PAGE}), api.propose_changes, api.create_ai_run)
+    return page(request, "changes.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
 @router.post(_ALL, access=paged(WRITE), errors=[InProgressError])
 async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
-    content = body_of(CreateAiRun, {"instruction": body.instruction})
+    content = read_as(CreateAiRun, given({"instruction": body.instruction}))
     keys = request.services.keys
     await drafts.plan_run(request.work, request.actor, keys, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
@@ -100,8 +95,8 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     """Apply what is ticked and what needs nobody's approval; or try it, and keep nothing."""
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
     indexes = [int(name) for name in body.checked("operation") if name.isdecimal()]
-    content = body_of(
-        ApplyChanges, {"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts}
+    content = read_as(
+        ApplyChanges, given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts})
     )
     if content.dry_run:
         keys = request.services.keys
@@ -119,7 +114,7 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
 async def reject_by_form(request: ApiRequest, body: Rejection) -> Response:
     """Reject what waits to be applied."""
     change_id = request.ids["changeId"]
-    reason = body_of(RejectChanges, {"reason": body.reason}).reason
+    reason = read_as(RejectChanges, given({"reason": body.reason})).reason
     await commands.reject(request.work, request.actor, change_id, reason)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
 
@@ -130,7 +125,6 @@ async def _shown(
     change_id = request.ids["changeId"]
     changes = await queries.get_changes(request.work, request.actor, change_id)
     shell = await shell_of(request)
-    path = f"/v1{shell.at('changes', change_id)}"
     results = tried.results if tried is not None else changes.results
     return page(
         request,
@@ -144,8 +138,5 @@ async def _shown(
         entered=entered,
         tried=tried,
         live=queried(shell.at("changes", change_id)),
-        calls={
-            "Apply changes": curl(shell.base, "POST", f"{path}/apply", '{"approvedIndexes": [0]}'),
-            "Get changes": curl(shell.base, "GET", path),
-        },
+        api=shell.calls(api.get_changes, (api.apply_changes, {"approvedIndexes": [0]})),
     )

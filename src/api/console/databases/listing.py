@@ -1,17 +1,18 @@
 """The records of a database page: as its URL asks for, in a table, a board or a calendar."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
-from api.console.forms import body_of
+from api.console.entered import given, read_as
 from api.console.records.cells import Cell, cells_of, legend_of
 from api.console.records.entry import Comparison, leaf_of
-from api.console.words import curl, plain
+from api.console.shell import Shell
+from api.console.words import plain
 from api.kernel.request import ApiRequest
+from api.routers.data import records as api
 from models.core.base import Id, JsonObject
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import load_schema
@@ -101,7 +102,7 @@ class Selection:
             ][:MAX_AGGREGATES]
         if self.field and self.comparison:
             query["filter"] = self._filter(fields)
-        return body_of(RecordQuery, query)
+        return read_as(RecordQuery, given(query))
 
     def _filter(self, fields: FieldSpecs) -> JsonObject:
         assert self.field is not None
@@ -209,15 +210,14 @@ def totals_of(columns: Sequence[FieldSpec]) -> list[tuple[str, str]]:
     return [("", "Summary: none"), *((one.value, plain(one).capitalize()) for one in usable)]
 
 
-def equal_call(base: str, database_id: Id, selection: Selection, listed: Listing) -> str:
+def equal_call(shell: Shell, selection: Selection, listed: Listing) -> Mapping[str, str]:
     """The call of the API that asks for the same."""
     try:
         query = selection.body(listed.fields, listed.columns)
         body = query.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     except ValidationError:
         body = {}
-    path = f"/v1/databases/{database_id}/records/query"
-    return curl(base, "POST", path, json.dumps(body, ensure_ascii=False))
+    return shell.calls((api.query_records, body))
 
 
 MOST = 200

@@ -15,14 +15,16 @@ from api.console.databases.listing import (
     listing,
     totals_of,
 )
-from api.console.forms import Form, body_of, done, paged
+from api.console.entered import Form, given, read_as
+from api.console.forms import done, paged
 from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId
 from api.routers.data import databases
+from api.routers.data import databases as api
+from api.routers.data import records as records_api
 from api.routers.data.databases import DATABASE, DATABASES
 from models.core.access.rules import Level, Scope
 from models.data.database_templates.templates import (
@@ -73,11 +75,11 @@ async def create(request: ApiRequest, body: NewDatabase) -> Response:
     """Create a database, empty or from a template, and lead to it."""
     work, actor = request.work, request.actor
     if body.template is None:
-        empty = body_of(CreateDatabase, {"label": body.label or "Untitled"})
+        empty = read_as(CreateDatabase, given({"label": body.label or "Untitled"}))
         database = await create_database(work, actor, empty)
     else:
         fields = {"templateId": body.template, "label": body.label}
-        copy = body_of(CreateFromTemplate, fields)
+        copy = read_as(CreateFromTemplate, given(fields))
         database = await create_from_template(work, actor, copy.template_id, copy)
     return see_other(f"/workspaces/{actor.workspace_id}/databases/{database.id}")
 
@@ -86,13 +88,10 @@ async def create(request: ApiRequest, body: NewDatabase) -> Response:
 async def get_new(request: ApiRequest) -> Response:
     """Choose what a new database is made from."""
     shell = await shell_of(request)
-    call = curl(
-        shell.base,
-        "POST",
-        f"/v1/workspaces/{request.workspace_id}/databases/from-template",
-        '{"templateId": "tasks"}',
+    calls = shell.calls(
+        (api.create_database_from_template, {"templateId": "tasks"}), api.create_database
     )
-    return page(request, "new_database.html", shell, templates=list_templates(), call=call)
+    return page(request, "new_database.html", shell, templates=list_templates(), api=calls)
 
 
 @router.get(_DATABASE, access=paged(replace(_READ, level=Level.VIEW)))
@@ -161,7 +160,7 @@ async def _database_page(
         fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
         totals=totals_of(listed.columns),
         may_write=shell.may("records:write"),
-        call=equal_call(shell.base, database.id, selection, listed),
+        api=equal_call(shell, selection, listed),
     )
 
 
@@ -187,7 +186,7 @@ class Export(Form):
 )
 async def begin_export(request: ApiRequest, body: Export) -> Response:
     """Begin an export, and lead to where its file will be."""
-    choice = body_of(CreateExport, {"format": body.format, "viewId": body.view_id})
+    choice = read_as(CreateExport, given({"format": body.format, "viewId": body.view_id}))
     export_id = request.new_id
     await exports.accept_export(
         request.work, request.actor, request.ids["databaseId"], export_id, choice
@@ -204,14 +203,13 @@ async def get_export(request: ApiRequest) -> Response:
     keys, export_id = request.services.keys, request.ids["exportId"]
     export = await export_detail(request.work, request.actor, export_id, keys)
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/exports/{export_id}"
     return page(
         request,
         "export.html",
         shell,
         export=export,
         going=export.status in OPEN_JOB,
-        call=curl(shell.base, "GET", path),
+        api=shell.calls(records_api.get_export, records_api.cancel_export),
     )
 
 

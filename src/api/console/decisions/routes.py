@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from api.console.forms import body_of
+from api.console.entered import given, read_as
 from api.console.rendering import bare
 from api.console.routing import page_router
 from api.console.runs.actions import Decision
@@ -61,7 +61,7 @@ async def _question(request: ApiRequest) -> Question:
 
 def _response(body: Decision) -> ResumeNode:
     fields = {"decision": body.decision, "comment": body.comment, "data": body.answers()}
-    return body_of(ResumeNode, fields)
+    return read_as(ResumeNode, given(fields))
 
 
 def _asked(

@@ -1,19 +1,17 @@
 """The conversion of a field to another kind: what it would lose, the button, and its outcome."""
 
-import json
-
 from starlette.responses import Response
 
-from api.console.entered import attempt, read_as
-from api.console.fields.controls import sentence_case
+from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.fields.routes import CHANGE, FIELD_PAGE, field_of, fields_path
-from api.console.forms import Form, paged
+from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, plain
+from api.console.words import plain, sentence_case
 from api.kernel.routing import ApiRequest
+from api.routers.data import databases as api
 from api.routers.data.databases import WRITE_FIELD
 from models.core.base import JsonObject
 from models.data.databases import field_conversion
@@ -49,12 +47,41 @@ class Conversion(Form):
 @router.get(_CONVERT, access=paged(WRITE_FIELD))
 async def get_conversion_preview(request: ApiRequest, kind: FieldKind | None = None) -> Response:
     """Look at what a conversion to another kind would lose."""
+    return await _preview_page(request, BLANK, kind)
+
+
+async def _preview_page(
+    request: ApiRequest, entered: Entered, kind: FieldKind | None = None
+) -> Response:
     field = await field_of(request)
-    kinds = _kinds(field)
-    return await _preview_page(request, field, kind or next(iter(kinds), None))
+    sent = {one.value: one for one in FieldKind}.get(entered.texts.get("kind", ""))
+    kind = kind or sent or next(iter(_kinds(field)), None)
+    preview, problem = await _preview(request, field, kind)
+    shell = await shell_of(request)
+    place = fields_path(field.database_id)
+    body: JsonObject = {"kind": "" if kind is None else kind.value, "preview": True}
+    return page(
+        request,
+        "convert.html",
+        shell,
+        refusal=entered.refusal,
+        database=await get_database(request.work, request.actor, field.database_id),
+        field=field,
+        kind=kind,
+        kind_name="" if kind is None else _name(kind),
+        kinds=[(one.value, _name(one)) for one in _kinds(field)],
+        place=place,
+        known=wire_timestamp(field.updated_at),
+        preview=preview,
+        lost=[] if preview is None else [one for one in preview.samples if one.to is None],
+        problem=entered.refusal or problem,
+        may_read=shell.may("records:read"),
+        api=shell.calls((api.convert_field, body)),
+    )
 
 
 @router.post(_CONVERT, access=CHANGE, errors=[ConflictError, InProgressError])
+@redisplays(_preview_page)
 async def convert_field_by_form(request: ApiRequest, body: Conversion) -> Response:
     """Convert a field, and lead to where its outcome will be."""
     field = await field_of(request)
@@ -62,12 +89,7 @@ async def convert_field_by_form(request: ApiRequest, body: Conversion) -> Respon
     conversion = read_as(ConvertField, fields)
     place = (request.work, request.actor, field.database_id, field.id)
 
-    async def convert() -> None:
-        await field_conversion.accept_conversion(*place, request.new_id, conversion)
-
-    outcome = await attempt(request, convert)
-    if isinstance(outcome, PlatformError):
-        return await _preview_page(request, field, conversion.kind, outcome)
+    await field_conversion.accept_conversion(*place, request.new_id, conversion)
     path = f"{fields_path(field.database_id)}/{field.id}/conversions/{request.new_id}"
     return see_other(path)
 
@@ -106,44 +128,6 @@ def _kinds(field: FieldShape) -> list[FieldKind]:
 
 def _name(kind: FieldKind) -> str:
     return sentence_case(plain(kind))
-
-
-async def _preview_page(
-    request: ApiRequest,
-    field: FieldShape,
-    kind: FieldKind | None,
-    refusal: PlatformError | None = None,
-) -> Response:
-    preview, problem = await _preview(request, field, kind)
-    shell = await shell_of(request)
-    place = fields_path(field.database_id)
-    body: JsonObject = {"kind": "" if kind is None else kind.value, "preview": True}
-    return page(
-        request,
-        "convert.html",
-        shell,
-        refusal=refusal,
-        database=await get_database(request.work, request.actor, field.database_id),
-        field=field,
-        kind=kind,
-        kind_name="" if kind is None else _name(kind),
-        kinds=[(one.value, _name(one)) for one in _kinds(field)],
-        place=place,
-        known=wire_timestamp(field.updated_at),
-        preview=preview,
-        lost=[] if preview is None else [one for one in preview.samples if one.to is None],
-        problem=refusal or problem,
-        may_read=shell.may("records:read"),
-        calls={
-            "Preview": curl(shell.base, "POST", f"/v1{place}/{field.id}/convert", json.dumps(body)),
-            "Convert": curl(
-                shell.base,
-                "POST",
-                f"/v1{place}/{field.id}/convert",
-                json.dumps({"kind": body["kind"]}),
-            ),
-        },
-    )
 
 
 async def _preview(

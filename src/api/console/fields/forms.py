@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered
 from api.console.fields import options
-from api.console.fields.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.fields.options import MOST_ROWS, OptionRow
 from api.console.records.entry import PREFIX, Entry, entry_of, is_typed, read_typed, retyped
 from models.core.base import Id, JsonObject
@@ -24,7 +24,7 @@ _WORDS: Words = {
     "aggregate": ("Function", ""),
     "allowCreate": ("Allow new options", "An unknown value becomes an option."),
     "allowManual": ("Allow manual entries", ""),
-    "bindings": ("Inputs", 'JSON, such as {"email": {"type": "field", "value": "email"}}.'),
+    "bindings": ("Inputs", "A field is named by its key; the record has id, title and databaseId."),
     "cardinality": ("Linked records", ""),
     "confirm": ("Confirmation message", "Shown before the action runs. Empty: no confirmation."),
     "currencyCode": ("Currency code", "Three capital letters, such as EUR."),
@@ -112,6 +112,8 @@ def sent_form(
     rows = None
     if kind in OPTION_KINDS and (field is None or _has_rows(field)):
         rows = options.typed_rows(entered.texts)
+        if entered.texts.get("row") == "kind" and not options.filled(rows):
+            rows = options.first_rows(kind)
         rows = options.filled(rows) if entered.refusal else rows
         rows = options.arranged(rows, entered.texts.get("row", ""))
     spec = _spec(kind) if field is None else spec_of(field)

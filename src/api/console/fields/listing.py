@@ -6,7 +6,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.fields.controls import sentence_case
+from api.console.entered import Form
 from api.console.fields.offers import target_of, targets_of
 from api.console.fields.routes import (
     CHANGE,
@@ -16,13 +16,14 @@ from api.console.fields.routes import (
     fields_path,
     update_by,
 )
-from api.console.forms import Form, moved_row, paged
+from api.console.forms import moved_row, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, plain
+from api.console.words import plain, sentence_case
 from api.console.workspace.settings import Notice
 from api.kernel.routing import Access, ApiRequest
+from api.routers.data import databases as api
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.data.databases.field_usages import FieldUsages, field_usages
@@ -63,7 +64,6 @@ async def get_fields(request: ApiRequest, notice: Notice | None = None) -> Respo
     usages = await field_usages(request.work, request.actor, database)
     targets = await targets_of(request, database.fields)
     shell = await shell_of(request)
-    api = f"/v1{fields_path(database.id)}"
     return page(
         request,
         "fields.html",
@@ -72,10 +72,7 @@ async def get_fields(request: ApiRequest, notice: Notice | None = None) -> Respo
         lines=[_line(one, targets, usages[one.key]) for one in database.fields],
         title_key=TITLE_KEY,
         notice=notice,
-        calls={
-            "List fields": curl(shell.base, "GET", f"/v1{shell.at('databases', database.id)}"),
-            "Create field": curl(shell.base, "POST", api, '{"label": "Price", "kind": "number"}'),
-        },
+        api=shell.calls(api.get_database, (api.create_field, {"label": "Price", "kind": "number"})),
     )
 
 

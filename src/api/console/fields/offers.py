@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from api.console.controls import Offers
 from api.console.entered import read_as
-from api.console.fields.controls import Offers
 from api.kernel.routing import ApiRequest
 from models.automation.actions.queries import list_actions
 from models.core.access.rules import Scope

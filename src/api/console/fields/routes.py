@@ -1,13 +1,13 @@
 """Create, change and delete fields of a database by forms."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Fields, attempt, read_as
-from api.console.fields.controls import sentence_case
+from api.console.entered import Entered, Fields, read_as, redisplays
 from api.console.fields.forms import (
     FieldForm,
     create_body,
@@ -21,9 +21,10 @@ from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, plain, queried
+from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
+from api.routers.data import databases as api
 from api.routers.data.databases import FIELD, FIELDS, WRITE, WRITE_FIELD
 from models.core.base import Id, JsonObject
 from models.core.revisions import read_moment
@@ -50,31 +51,85 @@ CHANGE = paged(replace(WRITE_FIELD, joins=True))
 KINDS = [(kind.value, sentence_case(plain(kind))) for kind in FieldKind]
 
 
+async def _form_page(
+    request: ApiRequest, form: FieldForm, database: DatabaseDetail, field: FieldShape | None
+) -> Response:
+    """The page of a new field, or of one that is stored."""
+    shell = await shell_of(request)
+    place = fields_path(database.id)
+    if field is None:
+        calls = shell.calls((api.create_field, _shown_body(form)))
+        stored: dict[str, Any] = {"kinds": KINDS, "counts": {}}
+    else:
+        calls = shell.calls((api.update_field, {"label": form.entered.text("label")}))
+        stored = await _stored(request, form, database, field)
+    return page(
+        request,
+        "field_form.html",
+        shell,
+        entered=form.entered,
+        form=form,
+        database=database,
+        field=field,
+        place=place,
+        at=place if field is None else f"{place}/{field.id}/edit",
+        api=calls,
+        **stored,
+    )
+
+
+def _shown_body(form: FieldForm) -> JsonObject:
+    try:
+        return create_body(form.kind, form.entered.texts)
+    except ValidationError:
+        return {"label": form.entered.text("label"), "kind": form.kind.value}
+
+
+async def _stored(
+    request: ApiRequest, form: FieldForm, database: DatabaseDetail, field: FieldShape
+) -> dict[str, Any]:
+    """What the page of a stored field says about it."""
+    usages = await field_usages(request.work, request.actor, database)
+    targets = await targets_of(request, [field])
+    is_title = field.key == TITLE_KEY
+    return {
+        "kind_name": sentence_case(plain(field.kind)),
+        "known": form.entered.text("updatedAt", wire_timestamp(field.updated_at)),
+        "target": next(iter(targets.values()), None),
+        "usages": usages[field.key],
+        "counts": await counts_of(request, field),
+        "is_convertible": not is_title and any(convertible(field.kind, one) for one in FieldKind),
+        "is_title": is_title,
+    }
+
+
+async def _sent_page(request: ApiRequest, entered: Entered) -> Response:
+    """The form as it was sent, with a refusal or after a button of its rows or its kind."""
+    field = await field_of(request) if "fieldId" in request.ids else None
+    kind = _kind(entered.texts) if field is None else field.kind
+    database = await get_database(request.work, request.actor, request.ids["databaseId"])
+    offers = await offers_of(request, database, kind)
+    return await _form_page(request, sent_form(kind, offers, entered, field), database, field)
+
+
 @router.get(f"{FIELDS_PAGE}/new", access=_NEW)
 async def get_new_field(request: ApiRequest, kind: FieldKind = FieldKind.TEXT) -> Response:
     """Describe a new field of a kind."""
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
     offers = await offers_of(request, database, kind)
-    return await _new_page(request, database, new_form(kind, offers))
+    return await _form_page(request, new_form(kind, offers), database, None)
 
 
 @router.post(FIELDS_PAGE, access=_CREATE, errors=[ConflictError])
+@redisplays(_sent_page)
 async def create_field_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a field, and lead to the list."""
-    work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
-    kind = _kind(body)
-
-    async def create() -> FieldShape:
-        wanted = read_as(CreateField, create_body(kind, body.texts))
-        return await field_changes.create_field(work, actor, database_id, wanted)
-
-    outcome = None if "row" in body.texts else await attempt(request, create)
-    if isinstance(outcome, FieldShape):
-        return see_other(queried(fields_path(database_id), notice=Notice.ADDED))
-    database = await get_database(work, actor, database_id)
-    offers = await offers_of(request, database, kind)
-    form = sent_form(kind, offers, Entered(body.texts, outcome), None)
-    return await _new_page(request, database, form)
+    if "row" in body.texts:
+        return await _sent_page(request, Entered(body.texts))
+    database_id = request.ids["databaseId"]
+    wanted = read_as(CreateField, create_body(_kind(body.texts), body.texts))
+    await field_changes.create_field(request.work, request.actor, database_id, wanted)
+    return see_other(queried(fields_path(database_id), notice=Notice.ADDED))
 
 
 @router.get(f"{FIELD_PAGE}/edit", access=_EDIT)
@@ -83,25 +138,19 @@ async def get_field_form(request: ApiRequest) -> Response:
     field = await field_of(request)
     database = await get_database(request.work, request.actor, field.database_id)
     form = stored_form(field, await offers_of(request, database, field.kind))
-    return await _edit_page(request, database, field, form)
+    return await _form_page(request, form, database, field)
 
 
 @router.post(f"{FIELD_PAGE}/edit", access=replace(CHANGE, heavy=True), errors=[ConflictError])
+@redisplays(_sent_page)
 async def edit_field(request: ApiRequest, body: Fields) -> Response:
     """Change a field, unless it was changed since the page was made."""
+    if "row" in body.texts:
+        return await _sent_page(request, Entered(body.texts))
     field = await field_of(request)
-
-    async def change() -> FieldShape:
-        known = read_moment(body.texts.get("updatedAt"), "updatedAt")
-        return await update_by(request, field, update_body(field, body.texts), known)
-
-    outcome = None if "row" in body.texts else await attempt(request, change)
-    if isinstance(outcome, FieldShape):
-        return see_other(queried(fields_path(field.database_id), notice=Notice.SAVED))
-    database = await get_database(request.work, request.actor, field.database_id)
-    offers = await offers_of(request, database, field.kind)
-    form = sent_form(field.kind, offers, Entered(body.texts, outcome), field)
-    return await _edit_page(request, database, field, form)
+    known = read_moment(body.texts.get("updatedAt"), "updatedAt")
+    await update_by(request, field, update_body(field, body.texts), known)
+    return see_other(queried(fields_path(field.database_id), notice=Notice.SAVED))
 
 
 @router.post(f"{FIELD_PAGE}/delete", access=CHANGE, errors=[ConflictError])
@@ -141,62 +190,9 @@ def fields_path(database_id: Id) -> str:
     return f"/databases/{database_id}/fields"
 
 
-def _kind(body: Fields) -> FieldKind:
+def _kind(texts: Mapping[str, str]) -> FieldKind:
     """The kind that the form was made for. Raises ValidationError."""
     try:
-        return FieldKind(body.texts.get("kind", ""))
+        return FieldKind(texts.get("kind", ""))
     except ValueError:
         raise ValidationError.at("kind", "Choose one of the list.") from None
-
-
-async def _new_page(request: ApiRequest, database: DatabaseDetail, form: FieldForm) -> Response:
-    shell = await shell_of(request)
-    place = fields_path(database.id)
-    try:
-        body = create_body(form.kind, form.entered.texts)
-    except ValidationError:
-        body = {"label": form.entered.text("label"), "kind": form.kind.value}
-    return page(
-        request,
-        "field_form.html",
-        shell,
-        entered=form.entered,
-        form=form,
-        database=database,
-        field=None,
-        place=place,
-        at=place,
-        kinds=KINDS,
-        counts={},
-        call=curl(shell.base, "POST", f"/v1{place}", json.dumps(body, ensure_ascii=False)),
-    )
-
-
-async def _edit_page(
-    request: ApiRequest, database: DatabaseDetail, field: FieldShape, form: FieldForm
-) -> Response:
-    shell = await shell_of(request)
-    place = fields_path(database.id)
-    usages = await field_usages(request.work, request.actor, database)
-    is_title = field.key == TITLE_KEY
-    update = {"label": form.entered.text("label")}
-    targets = await targets_of(request, [field])
-    return page(
-        request,
-        "field_form.html",
-        shell,
-        entered=form.entered,
-        form=form,
-        database=database,
-        field=field,
-        place=place,
-        at=f"{place}/{field.id}/edit",
-        kind_name=sentence_case(plain(field.kind)),
-        known=form.entered.text("updatedAt", wire_timestamp(field.updated_at)),
-        target=next(iter(targets.values()), None),
-        usages=usages[field.key],
-        counts=await counts_of(request, field),
-        is_convertible=not is_title and any(convertible(field.kind, one) for one in FieldKind),
-        is_title=is_title,
-        call=curl(shell.base, "PATCH", f"/v1{place}/{field.id}", json.dumps(update)),
-    )

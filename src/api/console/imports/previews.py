@@ -1,20 +1,20 @@
 """The preview of an import: its first rows, its target, and the fields its columns go to."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Fields, attempt
-from api.console.forms import Form, body_of, paged
+from api.console.entered import Entered, Fields, Form, given, read_as, redisplays
+from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, plain, queried
+from api.console.words import plain, queried
 from api.kernel.routing import ApiRequest, QueryId
+from api.routers.sources import spreadsheet_imports as api
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
 from models.content.files.commands import register_private_file
 from models.core.access.rules import Scope
@@ -40,7 +40,7 @@ from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImp
 from models.sources.data_sources.commands import preview_outcome
 from models.sources.data_sources.queries import DataSourcePreview, PreviewColumn
 from models.sources.tabular.rules.options import TableFormat
-from runtime.errors import NotFoundError, PlatformError, ValidationError
+from runtime.errors import NotFoundError, ValidationError
 from runtime.ids import new_id, parse_id
 from runtime.temporal.families import Family
 
@@ -119,21 +119,20 @@ async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
     return await _read(request, fields, job.input["draft"]["label"], body.database)
 
 
+async def _mapping_again(request: ApiRequest, entered: Entered) -> Response:
+    return await _shown(request, entered, parse_id(entered.texts.get("database", "")))
+
+
 @router.post(f"{_PREVIEW}/check", access=_START, batch=True)
+@redisplays(_mapping_again)
 async def check_mapping(request: ApiRequest, body: Fields) -> Response:
     """Read the rows again, and check them against the fields that the form maps them to."""
     target = parse_id(body.texts.get("database", ""))
 
-    async def check() -> Response:
-        job, preview, mapped = await _mapped(request, target, body.texts)
-        fields = {**_source(job.input), "fields": mapped.fields}
-        entered = {f"into.{place}": "" for place in range(len(preview.columns))} | body.texts
-        return await _read(request, fields, job.input["draft"]["label"], target, entered)
-
-    outcome = await attempt(request, check)
-    if isinstance(outcome, PlatformError):
-        return await _shown(request, Entered(body.texts, outcome), target)
-    return outcome
+    job, preview, mapped = await _mapped(request, target, body.texts)
+    fields = {**_source(job.input), "fields": mapped.fields}
+    entered = {f"into.{place}": "" for place in range(len(preview.columns))} | body.texts
+    return await _read(request, fields, job.input["draft"]["label"], target, entered)
 
 
 @router.get(_PREVIEW, access=_LOOK)
@@ -143,31 +142,27 @@ async def get_import_preview(request: ApiRequest, database: QueryId | None = Non
 
 
 @router.post(f"{_PREVIEW}/start", access=_START, batch=True)
+@redisplays(_mapping_again)
 async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
     """Begin the import as the form maps it, and lead to where it is followed."""
     target = parse_id(body.texts.get("database", ""))
 
-    async def start() -> Id:
-        job, preview, mapped = await _mapped(request, target, body.texts)
-        if target is not None:
-            for entry in mapped.new_fields:
-                field = body_of(CreateField, field_body(entry))
-                await create_field(request.work, request.actor, target, field)
-        values = {
-            **_source(job.input),
-            "options": _options_of(preview, job.input),
-            "label": body.texts.get("label", ""),
-            "targetDatabaseId": None if target is None else str(target),
-            "fields": mapped.fields,
-            "keyFields": mapped.keys,
-            "mode": body.texts.get("mode", ImportMode.INSERT.value),
-        }
-        content = body_of(ImportSpreadsheet, values)
-        return await accept_import(request.work, request.actor, request.new_id, content)
-
-    outcome = await attempt(request, start)
-    if isinstance(outcome, PlatformError):
-        return await _shown(request, Entered(body.texts, outcome), target)
+    job, preview, mapped = await _mapped(request, target, body.texts)
+    if target is not None:
+        for entry in mapped.new_fields:
+            field = read_as(CreateField, given(field_body(entry)))
+            await create_field(request.work, request.actor, target, field)
+    values = {
+        **_source(job.input),
+        "options": _options_of(preview, job.input),
+        "label": body.texts.get("label", ""),
+        "targetDatabaseId": None if target is None else str(target),
+        "fields": mapped.fields,
+        "keyFields": mapped.keys,
+        "mode": body.texts.get("mode", ImportMode.INSERT.value),
+    }
+    content = read_as(ImportSpreadsheet, given(values))
+    outcome = await accept_import(request.work, request.actor, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/imports/{outcome}")
 
 
@@ -208,7 +203,7 @@ async def _read(
     entered: Mapping[str, str] | None = None,
 ) -> Response:
     """Accept a preview, and lead to it; it shows the form as it was `entered`."""
-    body = body_of(PreviewImport, fields)
+    body = read_as(PreviewImport, given(fields))
     kept = {name: one for name, one in fields.items() if name not in _NOT_KEPT}
     draft = {"label": label[:200], "import": kept, "entered": entered or {}}
     await accept_import_preview(request.work, request.actor, request.new_id, body, draft)
@@ -298,9 +293,7 @@ async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None
         header_rows=HEADER_ROWS,
         date_orders=DATE_ORDERS,
         separators=SEPARATORS,
-        call=curl(
-            shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", _EXAMPLE
-        ),
+        api=shell.calls((api.preview_import, EXAMPLE), api.start_import),
     )
 
 
@@ -314,7 +307,7 @@ def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
     }
 
 
-_EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})
+EXAMPLE = {"kind": "inline", "format": "csv", "text": "name,price\nTea,3"}
 
 NEW_KINDS = {
     plain(kind): kind

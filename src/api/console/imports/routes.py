@@ -3,11 +3,12 @@
 from starlette.responses import Response
 
 from api.console.forms import done, paged
+from api.console.imports.previews import EXAMPLE
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, QueryId
+from api.routers.sources import spreadsheet_imports as api
 from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
@@ -40,7 +41,6 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
     if database is not None:
         await require_edit(work, actor, database, "You don't have permission to add records here.")
         target = await get_database(work, actor, database)
-    body = '{"kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
     limit = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
     return page(
         request,
@@ -49,9 +49,7 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
         target=target,
         formats=[(one.value, one.value.upper()) for one in TableFormat],
         most=limit,
-        call=curl(
-            shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", body
-        ),
+        api=shell.calls((api.preview_import, EXAMPLE), api.start_import),
     )
 
 
@@ -70,7 +68,7 @@ async def get_import(request: ApiRequest) -> Response:
         going=detail.status in OPEN_RUN,
         undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
         rejects=f"{path}/rejects?format=csv",
-        call=curl(shell.base, "GET", path),
+        api=shell.calls(api.get_import, api.cancel_import, api.undo_import),
     )
 
 

@@ -1,18 +1,17 @@
 """Incidents as pages: listed, looked at, assigned, muted, closed, and retried after a fix."""
 
-import json
 from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import done, member_names, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
-from api.console.words import curl, queried
 from api.kernel.routing import ApiRequest, Cursor, QueryId
+from api.routers.automation import incidents as api
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
 from models.automation.incidents import commands, queries
 from models.automation.incidents.grouping import list_incident_records
@@ -43,7 +42,7 @@ async def get_incidents(
     turn = request.page("console incidents", _PAGE, cursor, state, automation_id)
     listed = await queries.list_incidents(request.work, request.actor, turn, state, automation_id)
     shell = await shell_of(request)
-    call = queried(f"{_api(request)}", state=state.value, automationId=automation_id)
+    query = {"state": state.value, "automationId": automation_id}
     return page(
         request,
         "incidents.html",
@@ -54,7 +53,7 @@ async def get_incidents(
         states=[(one.value, one.value.capitalize()) for one in IncidentState],
         automation_id=automation_id,
         automations=[("", "Any automation"), *await automation_choices(request, automation_id)],
-        call=curl(shell.base, "GET", call),
+        api=shell.calls((api.list_incidents, query)),
     )
 
 
@@ -74,7 +73,6 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     concerned = request.page("console incident records", _RECORDS, None, incident_id)
     records = await list_incident_records(request.work, request.actor, incident_id, concerned)
     shell = await shell_of(request)
-    api = _api(request, incident_id)
     return page(
         request,
         "incident.html",
@@ -87,33 +85,28 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
         members=[("", "Unassigned"), *people.items()],
         is_open=incident.state is not IncidentState.CLOSED,
         may_act=shell.may(Scope.AUTOMATIONS_WRITE),
-        calls={
-            "Get incident": curl(shell.base, "GET", api),
-            "List runs": curl(shell.base, "GET", f"{api}/runs"),
-            "List records": curl(shell.base, "GET", f"{api}/records"),
-            "Mute incident": curl(shell.base, "PATCH", api, '{"muted": true}'),
-            "Close incident": curl(shell.base, "POST", f"{api}/close"),
-        },
+        api=shell.calls(
+            api.get_incident,
+            api.list_incident_runs,
+            api.list_incident_records,
+            (api.update_incident, {"muted": True}),
+            api.close_incident,
+        ),
     )
 
 
 @router.post(f"{_INCIDENT}/edit", access=paged(WRITE))
+@redisplays(_incident)
 async def edit_incident(request: ApiRequest, body: Fields) -> Response:
     """Assign an incident, mute it, and write a note."""
-
-    async def change() -> None:
-        values: JsonObject = {
-            "assigneeUserId": body.texts.get("assigneeUserId") or None,
-            "note": body.texts.get("note", ""),
-            "muted": "muted" in body.texts,
-        }
-        incident_id = request.ids["incidentId"]
-        change = read_as(UpdateIncident, values)
-        await commands.update_incident(request.work, request.actor, incident_id, change)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _incident(request, Entered(body.texts, outcome))
+    values: JsonObject = {
+        "assigneeUserId": body.texts.get("assigneeUserId") or None,
+        "note": body.texts.get("note", ""),
+        "muted": "muted" in body.texts,
+    }
+    incident_id = request.ids["incidentId"]
+    change = read_as(UpdateIncident, values)
+    await commands.update_incident(request.work, request.actor, incident_id, change)
     return done(request, "Saved", _own_path(request))
 
 
@@ -134,24 +127,11 @@ async def reopen_incident(request: ApiRequest) -> Response:
 @router.post(f"{_INCIDENT}/retry/preview", access=paged(PREVIEW), errors=[ConflictError])
 async def preview_retry(request: ApiRequest, body: Fields) -> Response:
     """Look at what a retry of an incident would do, and choose how."""
-    return await _retry_form(request, body, None)
+    return await _retry_form(request, Entered(body.texts))
 
 
-@router.post(f"{_INCIDENT}/retry", access=paged(replace(WRITE, heavy=True)), errors=[ConflictError])
-async def retry_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Retry the runs of an incident, and lead to the operation that does."""
-
-    async def accept() -> None:
-        ids, new_id = request.ids["incidentId"], request.new_id
-        await commands.retry_incident(request.work, request.actor, ids, new_id, retry_of(body))
-
-    outcome = await attempt(request, accept)
-    if isinstance(outcome, PlatformError):
-        return await _retry_form(request, body, outcome)
-    return see_other(f"/workspaces/{request.workspace_id}/runs/operations/{request.new_id}")
-
-
-async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError | None) -> Response:
+async def _retry_form(request: ApiRequest, entered: Entered) -> Response:
+    body, refusal = Fields.model_validate(entered.texts), entered.refusal
     incident_id = request.ids["incidentId"]
 
     async def preview() -> RunOperationPreview:
@@ -168,7 +148,6 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
     if isinstance(outcome, PlatformError):
         refusal = refusal or outcome
     shell = await shell_of(request)
-    values = json.dumps(values_of(body))
     return page(
         request,
         "incident_retry.html",
@@ -177,16 +156,21 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         place=_own_path(request),
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
-        call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", values),
+        api=shell.calls((api.retry_incident, values_of(body))),
     )
+
+
+@router.post(f"{_INCIDENT}/retry", access=paged(replace(WRITE, heavy=True)), errors=[ConflictError])
+@redisplays(_retry_form)
+async def retry_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Retry the runs of an incident, and lead to the operation that does."""
+    ids, new_id = request.ids["incidentId"], request.new_id
+    await commands.retry_incident(request.work, request.actor, ids, new_id, retry_of(body))
+    return see_other(f"/workspaces/{request.workspace_id}/runs/operations/{request.new_id}")
 
 
 def _own_path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/incidents/{request.ids['incidentId']}"
-
-
-def _api(request: ApiRequest, *parts: object) -> str:
-    return "/".join(("/v1/workspaces", str(request.workspace_id), "incidents", *map(str, parts)))
 
 
 def retry_of(fields: Fields) -> RetryIncident:

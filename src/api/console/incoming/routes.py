@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, done, paged
+from api.console.entered import Form, given, read_as
+from api.console.forms import done, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
-from api.console.words import curl
+from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources import data_sources
+from api.routers.workspace import legacy_imports as api
 from api.routers.workspace.legacy_imports import DECIDE, READ, RUN, RUNS, UPLOAD, WORKSPACE
 from api.run_events import temporal_link
 from models.core.pagination import DEFAULT_LIMIT
@@ -46,9 +47,8 @@ router = page_router()
 async def get_source_run_page(request: ApiRequest) -> Response:
     """Look at a refresh or an import, and follow it while it goes on."""
     shell = await shell_of(request)
-    path = f"/v1/data-source-runs/{request.ids['dataSourceRunId']}"
-    calls = {"Get run": curl(shell.base, "GET", path)}
-    return page(request, "incoming.html", shell, script="source-run.js", calls=calls)
+    calls = shell.calls(data_sources.get_source_run)
+    return page(request, "incoming.html", shell, script="source-run.js", api=calls)
 
 
 _RUNS = RUNS.removeprefix("/v1/admin")
@@ -81,9 +81,9 @@ async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Resp
     shown = request.page("pages of legacy imports", DEFAULT_LIMIT, cursor)
     listed = await queries.list_runs(request.work, shown)
     shell = await shell_of(request)
-    call = curl(shell.base, "GET", RUNS)
+    calls = shell.calls(api.list_legacy_imports)
     return page(
-        request, "legacy_imports.html", shell, listed=listed, cursor=cursor, sign=sign, call=call
+        request, "legacy_imports.html", shell, listed=listed, cursor=cursor, sign=sign, api=calls
     )
 
 
@@ -115,14 +115,14 @@ async def get_legacy_import_page(request: ApiRequest) -> Response:
         sign=sign,
         may_retry=may_retry,
         temporal=link.get("uiUrl"),
-        calls=_calls(shell, f"{RUNS}/{run.id}"),
+        api=shell.calls(api.get_legacy_import, api.approve_legacy_import, api.start_legacy_import),
     )
 
 
 @router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError])
 async def approve_by_form(request: ApiRequest, body: Note) -> Response:
     """Approve what is selected of a run that awaits review."""
-    words = body_of(ApproveLegacyImport, {"note": body.words})
+    words = read_as(ApproveLegacyImport, given({"note": body.words}))
     await commands.approve(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Import approved")
 
@@ -130,7 +130,7 @@ async def approve_by_form(request: ApiRequest, body: Note) -> Response:
 @router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
 async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
     """Cancel a run; what it has not finished is taken back."""
-    words = body_of(CancelLegacyImport, {"reason": body.words})
+    words = read_as(CancelLegacyImport, given({"reason": body.words}))
     await commands.cancel(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Import cancelled")
 
@@ -177,7 +177,7 @@ async def change_import_workspace(request: ApiRequest, body: Target) -> Response
         fields["selected"] = body.selected == "true"
     if body.target is not None:
         fields["targetWorkspaceId"] = body.target.strip()
-    change = body_of(UpdateImportWorkspace, fields)
+    change = read_as(UpdateImportWorkspace, given(fields))
     if body.own is not None:
         change = UpdateImportWorkspace.model_validate({"targetWorkspaceId": None})
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
@@ -194,19 +194,9 @@ async def retry_import_by_form(request: ApiRequest) -> Response:
 
 
 async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Response:
-    words = body_of(RollBackLegacyImport, {"reason": body.words or "", "force": force})
+    words = read_as(RollBackLegacyImport, given({"reason": body.words or "", "force": force}))
     await commands.roll_back(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Rollback started")
-
-
-def _calls(shell: Shell, path: str) -> Mapping[str, str]:
-    return {
-        "Get import": curl(shell.base, "GET", path),
-        "Approve import": curl(
-            shell.base, "POST", f"{path}/approve", '{"note": "Counts compared."}'
-        ),
-        "Start import": curl(shell.base, "POST", f"{path}/start"),
-    }
 
 
 def _done(request: ApiRequest, message: str) -> Response:

@@ -1,6 +1,5 @@
 """A new connection: the fields that its provider needs, and signing in at the provider."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +8,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import Form, body_of, paged
+from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
+from api.console.forms import paged
 from api.console.integrations.resources import outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router, refuse
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Router
 from api.pages.assets import shell as page_of_script
 from api.routers.sources import connections
@@ -83,14 +81,52 @@ class Returned(Form):
 @router.get(f"{INTEGRATIONS.removeprefix('/v1')}/new", access=_FORM)
 async def get_new_connection(request: ApiRequest, provider: ProviderName) -> Response:
     """Fill in what a provider needs."""
-    return await _form(request, provider, BLANK)
+    return await _form(request, BLANK, provider)
+
+
+def _provider(texts: Mapping[str, str]) -> ProviderName:
+    return read_as(NewConnection, {"provider": texts.get("provider")}).provider
+
+
+async def _form(
+    request: ApiRequest, entered: Entered, name: ProviderName | None = None
+) -> Response:
+    name = name or _provider(entered.texts)
+    provider = PROVIDERS[name]
+    shell = await shell_of(request)
+    body = {
+        "provider": name,
+        "label": provider.label,
+        "config": config_example(name),
+        "credentials": dict.fromkeys(provider.credentials, "…"),
+        "shared": False,
+    }
+    return page(
+        request,
+        "connection_form.html",
+        shell,
+        provider=provider,
+        name=name.value,
+        fields=config_fields(name),
+        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
+        told=[
+            "label",
+            "shared",
+            *(PREFIX + one.key for one in config_fields(name)),
+            *(f"credentials.{key}" for key in provider.credentials),
+        ],
+        entered=entered,
+        signs_in=signs_in(request, name),
+        api=shell.calls((connections.create_connection, body)),
+    )
 
 
 @router.post(_ALL, access=paged(WRITE), errors=[ConflictError])
+@redisplays(_form)
 async def create_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a connection, and lead to it; what is wrong is told beside its field."""
     texts = body.texts
-    provider = read_as(NewConnection, {"provider": texts.get("provider")}).provider
+    provider = _provider(texts)
     fields: dict[str, object] = {
         "provider": provider,
         "label": texts.get("label", ""),
@@ -99,20 +135,15 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
         "shared": "shared" in texts,
     }
 
-    async def create() -> ConnectionDetail:
-        content = read_as(CreateConnection, fields)
-        return await create_connection(request.work, request.actor, request.services.keys, content)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, provider, Entered(texts, outcome))
+    content = read_as(CreateConnection, fields)
+    outcome = await create_connection(request.work, request.actor, request.services.keys, content)
     return see_other(f"{_path(request)}/connections/{outcome.id}")
 
 
 @router.post(f"{_OAUTH}/start", access=paged(connections.WRITE), errors=[UnsupportedError])
 async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
     """Show the way to a provider, where a person signs in and agrees."""
-    content = body_of(StartAuthorization, _start(body))
+    content = read_as(StartAuthorization, given(_start(body)))
     services = request.services
     platform = Registered(services.settings.providers, services.settings.public_url)
     started = await start_authorization(
@@ -149,7 +180,7 @@ async def get_returned(request: ApiRequest) -> Response:
 @router.post(f"{_OAUTH}/callback", access=paged(connections.WRITE))
 async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
     """Have the code of a provider exchanged, and lead to where the outcome will stand."""
-    content = body_of(FinishAuthorization, {"state": body.state, "code": body.code})
+    content = read_as(FinishAuthorization, given({"state": body.state, "code": body.code}))
     keys, job_id = request.services.keys, request.new_id
     await accept_return(request.work, request.actor, keys, job_id, content)
     return see_other(f"{_path(request)}/exchanges/{job_id}")
@@ -167,37 +198,6 @@ async def get_exchange(request: ApiRequest) -> Response:
     if outcome.value is not None and request.headers.get("hx-request") is None:
         return see_other(f"{_path(request)}/connections/{outcome.value.id}")
     return page(request, "exchange.html", await shell_of(request), outcome=outcome)
-
-
-async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Response:
-    provider = PROVIDERS[name]
-    shell = await shell_of(request)
-    body = {
-        "provider": name,
-        "label": provider.label,
-        "config": config_example(name),
-        "credentials": dict.fromkeys(provider.credentials, "…"),
-        "shared": False,
-    }
-    path = f"/v1{_path(request)}/connections"
-    return page(
-        request,
-        "connection_form.html",
-        shell,
-        provider=provider,
-        name=name.value,
-        fields=config_fields(name),
-        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
-        told=[
-            "label",
-            "shared",
-            *(PREFIX + one.key for one in config_fields(name)),
-            *(f"credentials.{key}" for key in provider.credentials),
-        ],
-        entered=entered,
-        signs_in=signs_in(request, name),
-        call=curl(shell.base, "POST", path, json.dumps(body, ensure_ascii=False)),
-    )
 
 
 def signs_in(request: ApiRequest, provider: ProviderName) -> bool:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import Form, Pause, Resume, body_of, paged, take
+from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
+from api.console.forms import Pause, Resume, paged
 from api.console.integrations.connecting import (
     PREFIX,
     SECRET,
@@ -22,9 +22,11 @@ from api.console.integrations.resources import outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
-from api.console.words import curl, queried
+from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
+from api.routers.sources import connections as api
 from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATIONS, READ, WRITE
+from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pauses.shapes import PauseWork
@@ -46,7 +48,7 @@ from models.sources.provider_calls import (
     test_outcome,
 )
 from models.workspace import pauses
-from runtime.errors import InvalidError, PlatformError
+from runtime.errors import InvalidError
 
 router = page_router()
 
@@ -75,11 +77,6 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
     listed = await queries.list_connections(request.work, request.actor, shown)
     providers = await commands.list_providers(request.work, request.actor)
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/integrations"
-    calls = {
-        "List connections": curl(shell.base, "GET", f"{path}/connections?limit={PAGE}"),
-        "List providers": curl(shell.base, "GET", f"{path}/providers"),
-    }
     return page(
         request,
         "integrations.html",
@@ -88,7 +85,7 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
         providers=providers,
         labels={name: one.label for name, one in PROVIDERS.items()},
         cursor=cursor,
-        calls=calls,
+        api=shell.calls((api.list_connections, {"limit": PAGE}), api.list_providers),
     )
 
 
@@ -103,7 +100,6 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
     """Look at a connection, and at the outcome of a test of it."""
     connection = await queries.get_connection(request.work, request.actor, _id(request))
     shell = await shell_of(request)
-    path = f"/v1{_path(request, connection.id)}"
     return page(
         request,
         "connection.html",
@@ -117,10 +113,12 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         own=connection.created_by_user_id == request.actor.user_id,
         test=test,
         outcome=None if test is None else await outcome_of(_test_outcome(request, test)),
-        calls={
-            "Test connection": curl(shell.base, "POST", f"{path}/test"),
-            "Get connection": curl(shell.base, "GET", path),
-        },
+        api=shell.calls(
+            api.get_connection,
+            api.test_connection,
+            (api.update_connection, {"shared": True}),
+            api.delete_connection,
+        ),
     )
 
 
@@ -138,7 +136,7 @@ async def test_by_form(request: ApiRequest) -> Response:
 @router.post(f"{ONE}/share", access=paged(WRITE))
 async def share(request: ApiRequest, body: Share) -> Response:
     """Let others use a connection, or keep it to its maker."""
-    change = body_of(UpdateConnection, {"shared": body.audience == "everybody"})
+    change = read_as(UpdateConnection, given({"shared": body.audience == "everybody"}))
     keys, connection_id = request.services.keys, _id(request)
     await commands.update_connection(request.work, request.actor, keys, connection_id, change)
     return see_other(_path(request, connection_id))
@@ -186,22 +184,40 @@ _EDIT = f"{CONNECTION.removeprefix('/v1')}/edit"
 @router.get(_EDIT, access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE])))
 async def get_connection_edit(request: ApiRequest) -> Response:
     """Fill in what is to change."""
-    return await _edit_form(request, await _connection(request), BLANK)
+    return await _edit_form(request, BLANK)
+
+
+async def _edit_form(request: ApiRequest, entered: Entered) -> Response:
+    connection = await _connection(request)
+    provider = PROVIDERS[connection.provider]
+    shell = await shell_of(request)
+    body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
+    return page(
+        request,
+        "connection_edit.html",
+        shell,
+        connection=connection,
+        fields=filled_config_fields(connection),
+        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
+        told=[
+            "label",
+            *(PREFIX + one.key for one in config_fields(connection.provider)),
+            *(f"credentials.{key}" for key in provider.credentials),
+        ],
+        entered=entered,
+        api=shell.calls((api.update_connection, body)),
+    )
 
 
 @router.post(_EDIT, access=paged(WRITE))
+@redisplays(_edit_form)
 async def edit_connection_by_form(request: ApiRequest, body: Fields) -> Response:
     """Change what the form has changed. Another config needs the credentials again."""
     connection, texts = await _connection(request), body.texts
 
-    async def change() -> ConnectionDetail:
-        content = read_as(UpdateConnection, _changes(connection, texts))
-        keys = request.services.keys
-        return await update_connection(request.work, request.actor, keys, connection.id, content)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _edit_form(request, connection, Entered(texts, outcome))
+    content = read_as(UpdateConnection, _changes(connection, texts))
+    keys = request.services.keys
+    outcome = await update_connection(request.work, request.actor, keys, connection.id, content)
     return see_other(f"/workspaces/{request.workspace_id}/integrations/connections/{outcome.id}")
 
 
@@ -222,30 +238,6 @@ async def _connection(request: ApiRequest) -> ConnectionDetail:
     return await get_connection(request.work, request.actor, request.ids["connectionId"])
 
 
-async def _edit_form(
-    request: ApiRequest, connection: ConnectionDetail, entered: Entered
-) -> Response:
-    provider = PROVIDERS[connection.provider]
-    shell = await shell_of(request)
-    path = f"/v1{shell.at('integrations', 'connections', connection.id)}"
-    body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
-    return page(
-        request,
-        "connection_edit.html",
-        shell,
-        connection=connection,
-        fields=filled_config_fields(connection),
-        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
-        told=[
-            "label",
-            *(PREFIX + one.key for one in config_fields(connection.provider)),
-            *(f"credentials.{key}" for key in provider.credentials),
-        ],
-        entered=entered,
-        call=curl(shell.base, "PATCH", path, json.dumps(body, ensure_ascii=False)),
-    )
-
-
 _PAUSE = f"{CONNECTION.removeprefix('/v1')}/pause"
 _CHANGE = replace(paged(WRITE), joins=True)
 
@@ -256,34 +248,9 @@ async def get_connection_pause_page(request: ApiRequest) -> Response:
     return await _pause_page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE)
-async def pause_connection_by_form(request: ApiRequest, body: Pause) -> Response:
-    """Pause a connection."""
-
-    async def pause() -> None:
-        wanted = read_as(PauseWork, body.values)
-        connection_id = request.ids["connectionId"]
-        await pauses.pause_connection(request.work, request.actor, connection_id, wanted)
-
-    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
-
-
-@router.post(f"{_PAUSE}/resume", access=_CHANGE)
-async def resume_connection_by_form(request: ApiRequest, body: Resume) -> Response:
-    """Resume a connection."""
-
-    async def resume() -> None:
-        wanted = read_as(ResumeConnection, body.values)
-        connection_id = request.ids["connectionId"]
-        await pauses.resume_connection(request.work, request.actor, connection_id, wanted)
-
-    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
-
-
 async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
     connection = await get_connection(request.work, request.actor, request.ids["connectionId"])
     shell = await shell_of(request)
-    call = f"/v1{_pause_path(request)}"
     return page(
         request,
         "connection_pause.html",
@@ -293,12 +260,32 @@ async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
         pause=await pause_of(request.work, request.actor, connection.id),
         entered=entered,
         most=MOST_RELEASED,
-        calls={
-            "Get pause": curl(shell.base, "GET", call),
-            "Pause": curl(shell.base, "POST", call, '{"reason": "Provider outage"}'),
-            "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
-        },
+        api=shell.calls(
+            pauses_api.get_connection_pause,
+            (pauses_api.pause_connection, {"reason": "Provider outage"}),
+            pauses_api.resume_connection,
+        ),
     )
+
+
+@router.post(_PAUSE, access=_CHANGE)
+@redisplays(_pause_page)
+async def pause_connection_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause a connection."""
+    wanted = read_as(PauseWork, body.values)
+    connection_id = request.ids["connectionId"]
+    await pauses.pause_connection(request.work, request.actor, connection_id, wanted)
+    return see_other(_pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+@redisplays(_pause_page)
+async def resume_connection_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume a connection."""
+    wanted = read_as(ResumeConnection, body.values)
+    connection_id = request.ids["connectionId"]
+    await pauses.resume_connection(request.work, request.actor, connection_id, wanted)
+    return see_other(_pause_path(request))
 
 
 def _pause_path(request: ApiRequest) -> str:

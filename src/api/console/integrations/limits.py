@@ -1,26 +1,23 @@
 """Limits of outbound calls: how each place is called now, and forms that set one."""
 
-import json
-
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import connection_names, number_of, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
-from api.console.words import curl
 from api.kernel.routing import ApiRequest, Cursor, QueryId
+from api.routers.sources import connections as api
 from api.routers.sources.connections import LIMIT, LIMITS, READ, WRITE_LIMITS
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
 from models.sources.outbound_limits import commands, queries
 from models.sources.outbound_limits.queries import (
     CreateOutboundLimit,
-    OutboundLimitBody,
     UpdateOutboundLimit,
 )
-from runtime.errors import ConflictError, PlatformError
+from runtime.errors import ConflictError
 
 router = page_router()
 
@@ -37,49 +34,6 @@ async def get_outbound_limits_page(
     return await _list(request, BLANK, cursor, connection_id)
 
 
-@router.post(_ALL, access=_CHANGE, errors=[ConflictError])
-async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Limit the calls of a place."""
-
-    async def create() -> None:
-        place = {name: text for name in ("host", "connectionId") if (text := body.texts.get(name))}
-        wanted = read_as(CreateOutboundLimit, {**place, **_numbers(body)})
-        await commands.create_limit(request.work, request.actor, wanted)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _list(request, Entered(body.texts, outcome))
-    return see_other(_path(request))
-
-
-@router.get(_ONE, access=paged(READ))
-async def get_outbound_limit_page(request: ApiRequest) -> Response:
-    """Look at a limit, and at how its place is called now."""
-    return await _limit(request, BLANK)
-
-
-@router.post(f"{_ONE}/edit", access=_CHANGE, errors=[ConflictError])
-async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
-    """Change a limit."""
-
-    async def change() -> None:
-        limit_id = request.ids["limitId"]
-        wanted = read_as(UpdateOutboundLimit, _numbers(body))
-        await commands.update_limit(request.work, request.actor, limit_id, wanted)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _limit(request, Entered(body.texts, outcome))
-    return see_other(_path(request))
-
-
-@router.post(f"{_ONE}/delete", access=_CHANGE)
-async def delete_outbound_limit_by_form(request: ApiRequest) -> Response:
-    """Remove a limit; calls that wait go."""
-    await commands.delete_limit(request.work, request.actor, request.ids["limitId"])
-    return see_other(_path(request))
-
-
 async def _list(
     request: ApiRequest,
     entered: Entered,
@@ -91,8 +45,6 @@ async def _list(
     ids = [one.connection_id for one in listed.limits if one.connection_id is not None]
     connections = await connection_names(request, ids)
     shell = await shell_of(request)
-    api = f"/v1{_path(request)}"
-    example = '{"host": "api.example.com", "perSecond": 5, "atOnce": 2}'
     return page(
         request,
         "outbound_limits.html",
@@ -105,18 +57,30 @@ async def _list(
         place=_path(request),
         cursor=cursor,
         entered=entered,
-        calls={
-            "List limits": curl(shell.base, "GET", api),
-            "Create limit": curl(shell.base, "POST", api, example),
-        },
+        api=shell.calls(api.list_outbound_limits, api.create_outbound_limit),
     )
+
+
+@router.post(_ALL, access=_CHANGE, errors=[ConflictError])
+@redisplays(_list)
+async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Limit the calls of a place."""
+    place = {name: text for name in ("host", "connectionId") if (text := body.texts.get(name))}
+    wanted = read_as(CreateOutboundLimit, {**place, **_numbers(body)})
+    await commands.create_limit(request.work, request.actor, wanted)
+    return see_other(_path(request))
+
+
+@router.get(_ONE, access=paged(READ))
+async def get_outbound_limit_page(request: ApiRequest) -> Response:
+    """Look at a limit, and at how its place is called now."""
+    return await _limit(request, BLANK)
 
 
 async def _limit(request: ApiRequest, entered: Entered) -> Response:
     limit = await queries.get_limit(request.work, request.actor, request.ids["limitId"])
     ids = [] if limit.connection_id is None else [limit.connection_id]
     shell = await shell_of(request)
-    api = f"/v1{_path(request, limit.id)}"
     return page(
         request,
         "outbound_limit.html",
@@ -126,12 +90,29 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
         may_change=_may_change(request),
         place=_path(request),
         entered=entered,
-        calls={
-            "Get limit": curl(shell.base, "GET", api),
-            "Update limit": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
-            "Delete limit": curl(shell.base, "DELETE", api),
-        },
+        api=shell.calls(
+            api.get_outbound_limit,
+            (api.update_outbound_limit, {"perSecond": limit.per_second, "atOnce": limit.at_once}),
+            api.delete_outbound_limit,
+        ),
     )
+
+
+@router.post(f"{_ONE}/edit", access=_CHANGE, errors=[ConflictError])
+@redisplays(_limit)
+async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
+    """Change a limit."""
+    limit_id = request.ids["limitId"]
+    wanted = read_as(UpdateOutboundLimit, _numbers(body))
+    await commands.update_limit(request.work, request.actor, limit_id, wanted)
+    return see_other(_path(request))
+
+
+@router.post(f"{_ONE}/delete", access=_CHANGE)
+async def delete_outbound_limit_by_form(request: ApiRequest) -> Response:
+    """Remove a limit; calls that wait go."""
+    await commands.delete_limit(request.work, request.actor, request.ids["limitId"])
+    return see_other(_path(request))
 
 
 def _numbers(body: Fields) -> JsonObject:
@@ -142,10 +123,6 @@ def _numbers(body: Fields) -> JsonObject:
     except ValueError:
         rate = per_second
     return {"perSecond": rate, "atOnce": number_of(body.texts.get("atOnce", ""))}
-
-
-def _now(limit: OutboundLimitBody) -> JsonObject:
-    return {"perSecond": limit.per_second, "atOnce": limit.at_once}
 
 
 def _may_change(request: ApiRequest) -> bool:

@@ -8,13 +8,17 @@ from typing import Annotated, Generic, Literal, TypeVar
 from pydantic import Field
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, paged, read_json
+from api.console.entered import Form, given, read_as
+from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
-from api.console.words import curl, queried
+from api.console.shell import shell_of
+from api.console.words import queried
+from api.kernel.operation import Endpoint
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
-from api.routers.sources.connections import CONNECTION, INTEGRATIONS, PROVIDER_ERRORS, RESOURCES
+from api.routers.sources import connections as api
+from api.routers.sources import mounts as mounts_api
+from api.routers.sources.connections import CONNECTION, INTEGRATIONS, PROVIDER_ERRORS
 from api.routers.sources.mounts import READ, WRITE
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
@@ -114,7 +118,7 @@ async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
 async def read_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Have a worker read a resource, and lead to where its content will stand."""
     connection_id = request.ids["connectionId"]
-    resource = body_of(NamedResource, body.named(connection_id))
+    resource = read_as(NamedResource, given(body.named(connection_id)))
     await accept_read(request.work, request.actor, request.new_id, resource)
     return see_other(f"{_path(request)}/reads/{request.new_id}")
 
@@ -129,8 +133,7 @@ async def get_content(request: ApiRequest) -> Response:
     resource = question["resource"]
     outcome = await outcome_of(read_outcome(work, actor, read_id, last=False))
     shell = await shell_of(request)
-    body = json.dumps({"connectionId": str(connection_id), "resource": resource})
-    path = RESOURCES.replace("{workspaceId}", str(request.workspace_id))
+    body = {"connectionId": str(connection_id), "resource": resource}
     return page(
         request,
         "resource.html",
@@ -140,7 +143,7 @@ async def get_content(request: ApiRequest) -> Response:
         chosen=json.dumps(resource),
         outcome=outcome,
         text=_text(outcome.value),
-        call=curl(shell.base, "POST", f"{path}/read", body),
+        api=shell.calls((api.read_resource, body)),
     )
 
 
@@ -153,7 +156,7 @@ def _question(request: ApiRequest, level: TreeLevel) -> BrowseConnection:
         "cursor": level.cursor,
         "limit": PAGE,
     }
-    return body_of(BrowseConnection, fields)
+    return read_as(BrowseConnection, given(fields))
 
 
 async def _browsed(
@@ -189,6 +192,7 @@ async def _listing(
     shell = await shell_of(request)
     level = {"parent": question.parent_external_id, "q": question.query}
     answer = outcome.value
+    asked = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
     return page(
         request,
         "browse.html",
@@ -202,14 +206,8 @@ async def _listing(
         waits=call is not None and outcome.waits,
         resources=[(one, json.dumps(one)) for one in (answer.resources if answer else [])],
         live=queried(request.url.path, **level, cursor=question.cursor, call=call),
-        call=_call(request, shell, question),
+        api=shell.calls((api.browse_connection, asked)),
     )
-
-
-def _call(request: ApiRequest, shell: Shell, question: BrowseConnection) -> str:
-    body = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
-    path = RESOURCES.replace("{workspaceId}", str(request.workspace_id))
-    return curl(shell.base, "POST", f"{path}/browse", json.dumps(body))
 
 
 def _text(content: ResourceContent | None) -> str:
@@ -264,7 +262,7 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
     """Mount a resource, and lead to its item, or to where it will stand."""
     recursive = body.recursive is not None
     fields = body.named(request.ids["connectionId"], recursive=recursive)
-    content = body_of(MountResource, fields)
+    content = read_as(MountResource, given(fields))
     known = await accept_mount(request.work, request.actor, request.new_id, content)
     if known is not None:
         return see_other(f"/workspaces/{request.workspace_id}/items?parent={known.item.id}")
@@ -274,7 +272,7 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
 @router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS)
 async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a resource, and lead to where the outcome will stand."""
-    content = body_of(ImportResource, body.named(request.ids["connectionId"]))
+    content = read_as(ImportResource, given(body.named(request.ids["connectionId"])))
     await accept_import_resource(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
@@ -282,7 +280,7 @@ async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
 @router.post(f"{_ONE}/import-form", access=paged(_IMPORT_FORM), errors=PROVIDER_ERRORS)
 async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a form, and lead to where the outcome will stand."""
-    content = body_of(NamedResource, body.named(request.ids["connectionId"]))
+    content = read_as(NamedResource, given(body.named(request.ids["connectionId"])))
     await forms.accept_form_import(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/form-imports/{request.new_id}")
 
@@ -298,9 +296,12 @@ async def get_mounting(request: ApiRequest) -> Response:
 
     outcome = await outcome_of(placed())
     mounted = outcome.value
-    path = None if mounted is None else f"mounts/{mounted.mount.id}"
     going = outcome.waits or (mounted is not None and mounted.mount.syncing)
-    return await _shown(request, "mounting.html", outcome, going=going, path=path)
+    if mounted is None:
+        return await _shown(request, "mounting.html", outcome, going=going)
+    ids = {"mount_id": mounted.mount.id}
+    operation = mounts_api.get_mount
+    return await _shown(request, "mounting.html", outcome, operation, going=going, **ids)
 
 
 @router.get(f"{_ONE}/imports/{{resourceImportId}}", access=paged(_READ))
@@ -312,8 +313,8 @@ async def get_importing(request: ApiRequest) -> Response:
     )
     imported = outcome.value
     going = outcome.waits or (imported is not None and imported.job.completed_at is None)
-    path = f"integrations/resource-imports/{job_id}"
-    return await _shown(request, "importing.html", outcome, going=going, path=path)
+    operation = mounts_api.get_resource_import
+    return await _shown(request, "importing.html", outcome, operation, going=going)
 
 
 @router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_READ))
@@ -326,19 +327,28 @@ async def get_importing_form(request: ApiRequest) -> Response:
         return await forms.form_outcome(work, actor, job_id, last=False)
 
     outcome = await outcome_of(imported())
-    return await _shown(request, "importing_form.html", outcome, going=outcome.waits, path=None)
+    return await _shown(request, "importing_form.html", outcome, going=outcome.waits)
 
 
 async def _shown(
-    request: ApiRequest, template: str, outcome: Outcome[T], *, going: bool, path: str | None
+    request: ApiRequest,
+    template: str,
+    outcome: Outcome[T],
+    *operations: Endpoint,
+    going: bool,
+    **ids: object,
 ) -> Response:
     connection_id: Id = request.ids["connectionId"]
     connection = await get_connection(request.work, request.actor, connection_id)
     shell = await shell_of(request)
-    at = f"/v1/workspaces/{request.workspace_id}"
-    call = None if path is None else curl(shell.base, "GET", f"{at}/{path}")
     return page(
-        request, template, shell, connection=connection, outcome=outcome, going=going, call=call
+        request,
+        template,
+        shell,
+        connection=connection,
+        outcome=outcome,
+        going=going,
+        api=shell.calls(*operations, **ids),
     )
 
 
@@ -355,8 +365,8 @@ async def get_mounts(request: ApiRequest, cursor: Cursor = None) -> Response:
     turned = request.page("console mounts", PAGE, cursor)
     listed = await queries.list_mounts(request.work, request.actor, turned)
     shell = await shell_of(request)
-    call = curl(shell.base, "GET", f"/v1{shell.at('mounts')}?limit={PAGE}")
-    return page(request, "mounts.html", shell, listed=listed, cursor=cursor, call=call)
+    calls = shell.calls((mounts_api.list_mounts, {"limit": PAGE}), mounts_api.mount_resource)
+    return page(request, "mounts.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
 @router.get(_ONE_MOUNT, access=paged(READ))
@@ -365,17 +375,13 @@ async def get_mount_page(request: ApiRequest) -> Response:
     mount_id = request.ids["mountId"]
     mount = await queries.get_mount(request.work, request.actor.workspace_id, mount_id)
     shell = await shell_of(request)
-    path = f"/v1{shell.at('mounts', mount_id)}"
     return page(
         request,
         "mount.html",
         shell,
         mount=mount,
         connection=await _label(request, mount),
-        calls={
-            "Sync mount": curl(shell.base, "POST", f"{path}/sync"),
-            "Get mount": curl(shell.base, "GET", path),
-        },
+        api=shell.calls(mounts_api.get_mount, mounts_api.sync_mount, mounts_api.delete_mount),
     )
 
 

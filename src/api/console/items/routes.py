@@ -6,14 +6,18 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.controls import Offers
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import Resource, Stored, Trail
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl, plain, queried
+from api.console.words import plain, queried, sentence_case
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
+from api.routers.content import items as api
 from api.routers.content.items import READ
+from api.routers.workspace import share_links as share_links_api
 from api.routers.workspace.share_links import CREATE, LINKS, REVOKE
 from api.routers.workspace.share_links import READ as READ_LINKS
 from models.content.items.queries import get_item, list_items, placement
@@ -21,13 +25,14 @@ from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.core.pagination import DEFAULT_LIMIT
+from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from models.workspace.share_links import links as commands
 from models.workspace.share_links.links import list_share_links
-from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink
+from models.workspace.share_links.shapes import CreateShareLink
 from models.workspace.share_links.visitors import SHAREABLE
+from models.workspace.targets.shapes import PlacedTarget
 from runtime.clock import wire_timestamp
-from runtime.errors import NotFoundError, PlatformError, UnsupportedError, ValidationError
+from runtime.errors import NotFoundError, UnsupportedError, ValidationError
 
 router = page_router()
 
@@ -50,9 +55,7 @@ async def get_items(
     shown = request.page("console items", PAGE, cursor, parent, kind)
     listed = await list_items(request.work, request.actor, shown, kind=kind, parent_id=above)
     shell = await shell_of(request)
-    path = queried(
-        "/v1/items", workspaceId=request.workspace_id, parentId=above, kind=kind, limit=PAGE
-    )
+    query = {"parentId": above, "kind": kind, "limit": PAGE}
     return page(
         request,
         "items.html",
@@ -65,7 +68,7 @@ async def get_items(
         cursor=cursor,
         page_of=page_of,
         shareable=SHAREABLE,
-        call=curl(shell.base, "GET", path),
+        api=shell.calls((api.list_items, query), api.create_item),
     )
 
 
@@ -103,6 +106,71 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
     return queried(shell.at("items"), parent=item.id)
 
 
+_MADE = (ItemKind.PAGE, ItemKind.NOTE, ItemKind.DASHBOARD, ItemKind.CANVAS, ItemKind.FOLDER)
+"""Kinds that a title is enough for."""
+
+
+async def _places(request: ApiRequest) -> Offers:
+    """The kinds to make, and the items that others can be below."""
+    first = request.page("console items", MAX_LIMIT, None)
+    listed = await list_items(request.work, request.actor, first)
+    return {
+        "kind": [(one.value, sentence_case(plain(one))) for one in _MADE],
+        "parentItemId": [
+            (str(one.id), one.title or "Untitled")
+            for one in listed.items
+            if str(one.id) != request.path_params.get("itemId")
+        ],
+    }
+
+
+async def _above(_: ApiRequest, shell: Shell) -> Trail:
+    return [("Content", shell.at("items"))]
+
+
+def _placed(shell: Shell, made: Stored) -> str:
+    """The page of an item that was made or changed."""
+    item: ItemDetail = made.item if isinstance(made, PlacedTarget) else made
+    return page_of(shell, item)
+
+
+async def get_new_item_form(
+    request: ApiRequest, kind: ItemKind = ItemKind.PAGE, parent: QueryId | None = None
+) -> Response:
+    """Name a new item of a kind, below another one."""
+    texts = {"kind": kind.value, "parentItemId": "" if parent is None else str(parent)}
+    return await ITEMS.show(request, Entered(texts))
+
+
+ITEMS = Resource(
+    noun="item",
+    at="/workspaces/{workspaceId}/items",
+    parameter="itemId",
+    label="title",
+    columns=(),
+    sentence="",
+    empty="",
+    deletion="It moves to the trash with everything below it. You can restore it for 30 days.",
+    listing=api.list_items,
+    reading=api.get_item,
+    creating=api.create_item,
+    updating=api.update_item,
+    deleting=api.delete_item,
+    moving={"parentItemId": api.move_item},
+    fixed=("kind",),
+    without=("order", "accessMode", "metadata", "workspaceId", "content", "config"),
+    words={
+        "color": ("Color", "A name such as blue, or a code such as #3366ff (optional)."),
+        "icon": ("Icon", "An emoji (optional)."),
+        "parentItemId": ("Location", "Default: at the top."),
+    },
+    offers=_places,
+    trail=_above,
+    starts=get_new_item_form,
+    page_of=_placed,
+)
+ITEMS.declare(router, lists=False)
+
 _LINKS = LINKS.removeprefix("/v1")
 LIFETIMES = (
     ("1", "1 day"),
@@ -120,25 +188,52 @@ async def get_share_links(request: ApiRequest, cursor: Cursor = None) -> Respons
     return await _links(request, BLANK, cursor)
 
 
+async def _links(request: ApiRequest, entered: Entered, cursor: str | None = None) -> Response:
+    work, actor, item_id = request.work, request.actor, request.ids["itemId"]
+    item = await get_item(work, actor.workspace_id, item_id)
+    listed = await list_share_links(
+        work, actor, item_id, request.page("pages of share links", DEFAULT_LIMIT, cursor, item_id)
+    )
+    shell = await shell_of(request)
+    manages = await placement.level(work, actor, item_id) >= Level.MANAGE
+    path = f"/workspaces/{request.workspace_id}/items/{item_id}/share-links"
+    body = {"maxUses": 10, "allowDownload": True}
+    return page(
+        request,
+        "share_links.html",
+        shell,
+        item=item,
+        listed=listed,
+        entered=entered,
+        may_share=manages and shell.may("resources:write") and item.kind in SHAREABLE,
+        may_revoke=manages and shell.may("resources:write"),
+        lifetimes=LIFETIMES,
+        usual=_USUAL,
+        now=work.now,
+        first=path if cursor else None,
+        following=queried(path, cursor=listed.cursor) if listed.cursor else None,
+        path=path,
+        api=shell.calls(
+            share_links_api.list_share_links, (share_links_api.create_share_link, body)
+        ),
+    )
+
+
 @router.post(_LINKS, access=paged(replace(CREATE, joins=True)), errors=[UnsupportedError])
+@redisplays(_links)
 async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a share link, and show its address this once."""
     work, actor, keys = request.work, request.actor, request.services.keys
 
-    async def create() -> IssuedShareLink:
-        link = read_as(CreateShareLink, _values(request, body))
-        item_id, link_id = request.ids["itemId"], request.new_id
-        return await commands.create_share_link(work, actor, keys, link_id, item_id, link)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _links(request, Entered(body.texts, outcome), None)
+    link = read_as(CreateShareLink, _values(request, body))
+    item_id, link_id = request.ids["itemId"], request.new_id
+    outcome = await commands.create_share_link(work, actor, keys, link_id, item_id, link)
     shell = await shell_of(request)
     item = await get_item(work, actor.workspace_id, request.ids["itemId"])
     address = shell.base + outcome.share_url
-    call = curl(shell.base, "GET", f"/v1{request.url.path}")
+    calls = shell.calls(share_links_api.list_share_links)
     return page(
-        request, "share_link.html", shell, item=item, link=outcome, address=address, call=call
+        request, "share_link.html", shell, item=item, link=outcome, address=address, api=calls
     )
 
 
@@ -162,35 +257,3 @@ def _values(request: ApiRequest, body: Fields) -> dict[str, object]:
     if uses := body.texts.get("maxUses"):
         values["maxUses"] = int(uses) if uses.isdecimal() else uses
     return values
-
-
-async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> Response:
-    work, actor, item_id = request.work, request.actor, request.ids["itemId"]
-    item = await get_item(work, actor.workspace_id, item_id)
-    listed = await list_share_links(
-        work, actor, item_id, request.page("pages of share links", DEFAULT_LIMIT, cursor, item_id)
-    )
-    shell = await shell_of(request)
-    manages = await placement.level(work, actor, item_id) >= Level.MANAGE
-    path = f"/workspaces/{request.workspace_id}/items/{item_id}/share-links"
-    body = '{"maxUses": 10, "allowDownload": true}'
-    return page(
-        request,
-        "share_links.html",
-        shell,
-        item=item,
-        listed=listed,
-        entered=entered,
-        may_share=manages and shell.may("resources:write") and item.kind in SHAREABLE,
-        may_revoke=manages and shell.may("resources:write"),
-        lifetimes=LIFETIMES,
-        usual=_USUAL,
-        now=work.now,
-        first=path if cursor else None,
-        following=queried(path, cursor=listed.cursor) if listed.cursor else None,
-        path=path,
-        calls={
-            "List share links": curl(shell.base, "GET", f"/v1{path}"),
-            "Create share link": curl(shell.base, "POST", f"/v1{path}", body),
-        },
-    )

@@ -7,15 +7,16 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import Form, paged
+from api.console.entered import BLANK, Entered, Fields, Form, read_as, redisplays
+from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison, leaf_of, read_leaf
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, queried
+from api.console.words import queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId
+from api.routers.data import forms as api
 from api.routers.data.forms import CREATE, FORM, FORMS, READ, WRITE
 from models.content.items.queries import get_item
 from models.core.access.rules import Scope
@@ -28,7 +29,7 @@ from models.data.forms import commands, queries
 from models.data.forms.rules import ASKABLE, questions, unmet
 from models.data.forms.shapes import CreateFormBody, FormDetail, FormField, UpdateForm
 from runtime.clock import wire_timestamp
-from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError
+from runtime.errors import ConflictError, NotFoundError, ValidationError
 
 router = page_router()
 
@@ -53,19 +54,28 @@ async def get_new_form(request: ApiRequest, database: QueryId | None = None) -> 
     return await _new(request, Entered({"database": chosen}))
 
 
+async def _new(request: ApiRequest, entered: Entered) -> Response:
+    shown = request.page("databases", MAX_LIMIT, None)
+    listed = await list_databases(request.work, request.actor, shown)
+    shell = await shell_of(request)
+    body = {"label": "Feedback", "databaseId": "<database id>", "public": True}
+    return page(
+        request,
+        "new_form.html",
+        shell,
+        databases=[(str(one.id), one.label) for one in listed.databases],
+        entered=entered,
+        api=shell.calls((api.create_form, body)),
+    )
+
+
 @router.post(_FORMS, access=paged(replace(CREATE, joins=True)), errors=[ConflictError])
+@redisplays(_new)
 async def create_form_by_hand(request: ApiRequest, body: NewForm) -> Response:
     """Create a form that asks for all it can ask for, and lead to it; it is not public."""
-
-    async def create() -> FormDetail:
-        values = {"label": body.label, "databaseId": body.database}
-        content = read_as(CreateFormBody, values)
-        return await commands.create_form_item(request.work, request.actor, content)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        texts = {"label": body.label, "database": body.database}
-        return await _new(request, Entered(texts, outcome))
+    values = {"label": body.label, "databaseId": body.database}
+    content = read_as(CreateFormBody, values)
+    outcome = await commands.create_form_item(request.work, request.actor, content)
     return see_other(f"/workspaces/{request.workspace_id}/forms/{outcome.id}")
 
 
@@ -92,10 +102,7 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
         else None,
         address=f"{shell.base}/forms/{form.item_id}",
         notice=notice,
-        calls={
-            "Get form": curl(shell.base, "GET", f"/v1{_path(request)}"),
-            "Update form": curl(shell.base, "PATCH", f"/v1{_path(request)}", '{"public": true}'),
-        },
+        api=shell.calls(api.get_form, (api.update_form, {"public": True})),
     )
 
 
@@ -105,19 +112,32 @@ async def get_form_settings(request: ApiRequest) -> Response:
     return await _settings(request, BLANK)
 
 
+async def _settings(request: ApiRequest, entered: Entered) -> Response:
+    form = await queries.get_form(request.work, request.actor, request.ids["formId"])
+    shell = await shell_of(request)
+    closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
+    body = {"title": "Contact us", "accepting": True, "public": True}
+    return page(
+        request,
+        "form_settings.html",
+        shell,
+        form=form,
+        name=await name_of(request, form),
+        at=_path(request),
+        entered=entered,
+        closes_at=closes_at,
+        api=shell.calls((api.update_form, body)),
+    )
+
+
 @router.post(f"{_FORM}/settings", access=paged(replace(WRITE, joins=True)), errors=[ConflictError])
+@redisplays(_settings)
 async def change_form_settings(request: ApiRequest, body: Fields) -> Response:
     """Change what a form says, and when it takes answers."""
-
-    async def change() -> FormDetail:
-        values = read_as(UpdateForm, _values(body))
-        return await commands.update_form(
-            request.work, request.actor, request.ids["formId"], values, version_of(body)
-        )
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _settings(request, Entered(body.texts, outcome))
+    values = read_as(UpdateForm, _values(body))
+    await commands.update_form(
+        request.work, request.actor, request.ids["formId"], values, version_of(body)
+    )
     return see_other(queried(_path(request), notice=Notice.SAVED))
 
 
@@ -157,40 +177,6 @@ def _values(body: Fields) -> dict[str, object]:
     most = texts.get("maxSubmissions")
     values["maxSubmissions"] = int(most) if most is not None and most.isdecimal() else most
     return {**values, "public": "public" in texts, "accepting": "accepting" in texts}
-
-
-async def _settings(request: ApiRequest, entered: Entered) -> Response:
-    form = await queries.get_form(request.work, request.actor, request.ids["formId"])
-    shell = await shell_of(request)
-    closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
-    body = '{"title": "Contact us", "accepting": true, "public": true}'
-    return page(
-        request,
-        "form_settings.html",
-        shell,
-        form=form,
-        name=await name_of(request, form),
-        at=_path(request),
-        entered=entered,
-        closes_at=closes_at,
-        call=curl(shell.base, "PATCH", f"/v1{_path(request)}", body),
-    )
-
-
-async def _new(request: ApiRequest, entered: Entered) -> Response:
-    shown = request.page("databases", MAX_LIMIT, None)
-    listed = await list_databases(request.work, request.actor, shown)
-    shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/forms"
-    body = '{"label": "Feedback", "databaseId": "<database id>", "public": true}'
-    return page(
-        request,
-        "new_form.html",
-        shell,
-        databases=[(str(one.id), one.label) for one in listed.databases],
-        entered=entered,
-        call=curl(shell.base, "POST", path, body),
-    )
 
 
 def _path(request: ApiRequest) -> str:
@@ -256,18 +242,46 @@ async def add_question(request: ApiRequest, body: Addition) -> Response:
 @router.get(_QUESTION, access=_SHOW)
 async def get_question(request: ApiRequest) -> Response:
     """Look at how a form asks for a field, to change it."""
-    return await _question_page(request, await _form(request), BLANK)
+    return await _question_page(request, BLANK)
+
+
+async def _question_page(request: ApiRequest, entered: Entered) -> Response:
+    form = await _form(request)
+    listed = _listed(form)
+    place = _place(request, listed)
+    question = form.fields[place]
+    fields = await known_fields(request, form)
+    leaf = None if question.visible_if is None else read_leaf(question.visible_if)
+    shell = await shell_of(request)
+    earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
+    path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
+    body = {"fields": [{"key": "title", "required": True, "label": "Your name"}]}
+    return page(
+        request,
+        "question.html",
+        shell,
+        form=form,
+        name=await name_of(request, form),
+        question=question,
+        spec=fields.get(question.key),
+        at=path,
+        entered=entered,
+        earlier=[(spec.key, spec.label) for spec in earlier],
+        condition=leaf or (_KEPT if question.visible_if else "", None, ""),
+        comparisons=COMPARISONS,
+        api=shell.calls((api.update_form, body)),
+    )
 
 
 @router.post(_QUESTION, access=_CHANGE, errors=[ConflictError])
+@redisplays(_question_page)
 async def change_question(request: ApiRequest, body: Fields) -> Response:
     """Change the words of a question, and when it is asked."""
     form = await _form(request)
     listed = _listed(form)
     place = _place(request, listed)
     fields = await known_fields(request, form)
-
-    async def change() -> FormDetail:
+    try:
         texts = body.texts
         listed[place] = {
             "key": listed[place]["key"],
@@ -276,11 +290,9 @@ async def change_question(request: ApiRequest, body: Fields) -> Response:
             "help": texts.get("help"),
             "visibleIf": _condition(texts, listed[place], fields),
         }
-        return await _write(request, listed, version_of(body))
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _question_page(request, form, Entered(body.texts, _at_fields(outcome, place)))
+        await _write(request, listed, version_of(body))
+    except ValidationError as refusal:
+        raise _at_fields(refusal, place) from None
     return _done(request)
 
 
@@ -323,43 +335,14 @@ def _condition(
     return leaf_of(fields[key], comparison, texts.get("value"))
 
 
-def _at_fields(refusal: PlatformError, place: int) -> PlatformError:
+def _at_fields(refusal: ValidationError, place: int) -> ValidationError:
     """The same refusal, told at the fields of the page."""
-    if not isinstance(refusal, ValidationError):
-        return refusal
     start = f"fields.{place}."
     details = []
     for one in refusal.details:
         path = one.path.removeprefix(start)
         details.append(replace(one, path="if" if path.startswith("visibleIf") else path))
     return ValidationError(refusal.message, details)
-
-
-async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered) -> Response:
-    listed = _listed(form)
-    place = _place(request, listed)
-    question = form.fields[place]
-    fields = await known_fields(request, form)
-    leaf = None if question.visible_if is None else read_leaf(question.visible_if)
-    shell = await shell_of(request)
-    earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
-    path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
-    body = '{"fields": [{"key": "title", "required": true, "label": "Your name"}]}'
-    return page(
-        request,
-        "question.html",
-        shell,
-        form=form,
-        name=await name_of(request, form),
-        question=question,
-        spec=fields.get(question.key),
-        at=path,
-        entered=entered,
-        earlier=[(spec.key, spec.label) for spec in earlier],
-        condition=leaf or (_KEPT if question.visible_if else "", None, ""),
-        comparisons=COMPARISONS,
-        call=curl(shell.base, "PATCH", f"/v1{path}", body),
-    )
 
 
 async def _form(request: ApiRequest) -> FormDetail:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.forms import Form
+from api.console.entered import Form
 from api.console.records.cells import outside_spec
 from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
 from api.console.rendering import bare

@@ -1,6 +1,5 @@
 """Values typed into a record: all of them on a page, or one where it stands."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.forms import Form, paged
+from api.console.entered import Form
+from api.console.forms import paged
 from api.console.records.cells import cells_of, legend_of, shown_fields
 from api.console.records.entry import (
     PREFIX,
@@ -23,9 +23,9 @@ from api.console.records.entry import (
 from api.console.rendering import is_htmx, page, see_other, toast
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import ApiRequest
 from api.routers.data import records
+from api.routers.data import records as api
 from models.core.base import Id
 from models.core.revisions import read_moment
 from models.data.databases.queries import get_database
@@ -193,10 +193,10 @@ async def _form_page(
     database = await get_database(request.work, request.actor, database_id)
     shell = await shell_of(request)
     if record is None:
-        call = curl(shell.base, "POST", f"/v1/databases/{database_id}/records", '{"title": "…"}')
+        call = shell.calls((api.create_record, {"title": "…"}), database_id=database_id)
     else:
-        change = json.dumps({"data": {entries[-1].spec.key: "…"}})
-        call = curl(shell.base, "PATCH", f"/v1/records/{record.id}", change)
+        change = {"data": {entries[-1].spec.key: "…"}}
+        call = shell.calls((api.update_record, change), record_id=record.id)
     return page(
         request,
         "record_form.html",
@@ -207,7 +207,7 @@ async def _form_page(
         people=await people(request, entries),
         problem=problem,
         known=None if record is None else wire_timestamp(record.updated_at),
-        call=call,
+        api=call,
     )
 
 

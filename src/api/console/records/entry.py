@@ -84,12 +84,24 @@ class Entry:
         return _HINTS.get(self.spec.kind, "")
 
 
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """The values of a record template, as a form shows them."""
+
+    title: str | None
+    data: JsonObject
+    relations: Mapping[str, Sequence[str]]
+
+
+Stored = RecordDetail | Prefill
+
+
 def is_typed(spec: FieldSpec) -> bool:
     """True for a field whose values a person can type or choose."""
     return spec.stored and spec.kind not in _TYPED_ELSEWHERE
 
 
-def entry_of(spec: FieldSpec, record: RecordDetail | None) -> Entry:
+def entry_of(spec: FieldSpec, record: Stored | None) -> Entry:
     """The field of a form with the value a record has; without a record, with the default."""
     value = _known_value(spec, record)
     control = _control(spec)
@@ -101,7 +113,7 @@ def entry_of(spec: FieldSpec, record: RecordDetail | None) -> Entry:
     return Entry(spec, control, "" if value is None else as_text(spec, value))
 
 
-def _known_value(spec: FieldSpec, record: RecordDetail | None) -> FieldValue:
+def _known_value(spec: FieldSpec, record: Stored | None) -> FieldValue:
     if record is None:
         return None
     value: FieldValue = record.title if spec.title else record.data.get(spec.key)
@@ -199,7 +211,7 @@ def is_chosen(spec: FieldSpec) -> bool:
     return spec.relation or spec.kind is FieldKind.PERSON
 
 
-def entered(specs: Sequence[FieldSpec], record: RecordDetail | None) -> list[FieldSpec]:
+def entered(specs: Sequence[FieldSpec], record: Stored | None) -> list[FieldSpec]:
     """The fields that a form has, which a person types or chooses."""
     return [
         spec
@@ -209,7 +221,7 @@ def entered(specs: Sequence[FieldSpec], record: RecordDetail | None) -> list[Fie
 
 
 async def entries_of(
-    request: ApiRequest, specs: Sequence[FieldSpec], record: RecordDetail | None
+    request: ApiRequest, specs: Sequence[FieldSpec], record: Stored | None
 ) -> list[Entry]:
     """The fields of a form as a record has them."""
     held = {spec.key: _held(spec, record) for spec in specs if is_chosen(spec)}
@@ -266,11 +278,13 @@ async def people(request: ApiRequest, entries: Sequence[Entry]) -> list[tuple[st
     return [(one.email or str(one.user_id), one.name or "") for one in listed.members]
 
 
-def _held(spec: FieldSpec, record: RecordDetail | None) -> Sequence[str]:
+def _held(spec: FieldSpec, record: Stored | None) -> Sequence[str]:
     """The ids that a record holds in a field."""
     if record is None:
         return []
     if spec.relation:
+        if isinstance(record, Prefill):
+            return record.relations.get(spec.key, ())
         return [str(one.id) for one in record.related.get(spec.key, ())]
     ids: Sequence[str] = record.data.get(spec.key) or []
     return ids

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, done, paged
+from api.console.entered import Form, given, read_as
+from api.console.forms import done, paged
 from api.console.records.cells import cells_of, in_words, legend_of, shown_fields
 from api.console.records.entry import BEFORE_ID, Choice
 from api.console.rendering import is_htmx, page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import ApiRequest
 from api.routers.data import records
+from api.routers.data import records as api
 from models.content.files.commands import record_upload
 from models.content.files.queries import readable_files
 from models.core.access.rules import Scope
@@ -76,7 +77,7 @@ async def get_page(request: ApiRequest) -> Response:
         changes=in_words(history.changes, specs, legend),
         comments=comments.comments,
         names=await names_of(work, actor.workspace_id, people),
-        call=curl(shell.base, "GET", f"/v1/records/{record_id}"),
+        api=shell.calls(api.get_record, api.update_record, api.delete_record),
     )
 
 
@@ -99,7 +100,7 @@ async def get_choices(request: ApiRequest, q: str = "") -> Response:
 async def comment(request: ApiRequest, body: Comment) -> Response:
     """Comment on a record."""
     record_id = request.ids["recordId"]
-    words = body_of(CreateRecordComment, {"body": body.body})
+    words = read_as(CreateRecordComment, given({"body": body.body}))
     await create_comment(request.work, request.actor, record_id, words)
     return see_other(f"/records/{record_id}#comments")
 

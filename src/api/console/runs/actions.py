@@ -8,24 +8,25 @@ from pydantic import ConfigDict
 from starlette.responses import Response
 
 from api.console.automations.run_forms import faults_of
-from api.console.entered import attempt, read_as
-from api.console.forms import Form, done, paged, read_object
+from api.console.entered import Entered, Form, read_as, redisplays, texts_of
+from api.console.forms import done, paged, read_object
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import local_path, shell_of
-from api.console.words import curl, indented
+from api.console.words import indented
 from api.kernel.routing import Access, ApiRequest
+from api.routers.automation import automation_runs as api
 from api.routers.automation.automation_runs import RUN, START
 from api.routers.automation.automations import WRITE
 from models.automation.automation_runs import commands, retries
 from models.automation.automation_runs.commands import run_from_node
 from models.automation.automation_runs.queries import load_run
-from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun, RunFromNode
+from models.automation.automation_runs.shapes import RetryRun, RunFromNode
 from models.automation.run_overviews import overview
 from models.automation.waits import commands as waits
 from models.automation.waits.commands import ResumeNode
 from models.core.base import JsonObject
-from runtime.errors import PlatformError, RunError, ValidationError
+from runtime.errors import RunError, ValidationError
 
 router = page_router()
 
@@ -158,42 +159,14 @@ async def get_from_node(request: ApiRequest, node_id: str | None = None) -> Resp
         request.work, request.actor, request.ids["automationId"], request.ids["runId"]
     )
     begin = FromNode(nodeId=node_id or "", payload=indented(run.trigger_payload))
-    return await _form(request, begin, None)
+    return await _form(request, Entered(texts_of(begin)))
 
 
-@router.post(_PATH, access=paged(START), errors=[RunError])
-async def run_from_chosen_node(request: ApiRequest, body: FromNode) -> Response:
-    """Begin a run at a node, and lead to it."""
-
-    async def run() -> AutomationRunDetail:
-        automation_id, run_id = request.ids["automationId"], request.ids["runId"]
-        earlier = await load_run(request.work, request.actor, automation_id, run_id)
-        outputs = read_object("outputs", body.outputs)
-        values: JsonObject = {
-            "nodeId": body.node_id,
-            "replayOfRunId": str(run_id),
-            "triggerPayload": read_object("payload", body.payload),
-        }
-        if body.version == "original":
-            values["automationVersionId"] = str(earlier.automation_version_id)
-        if body.alone is not None:
-            values["nodes"] = [body.node_id]
-        elif outputs:
-            values["nodes"] = outputs
-        wanted = read_as(RunFromNode, values)
-        return await run_from_node(request.work, request.actor, automation_id, wanted)
-
-    outcome = await attempt(request, run)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, body, outcome)
-    return see_other(f"/runs/{outcome.id}")
-
-
-async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | None) -> Response:
+async def _form(request: ApiRequest, entered: Entered) -> Response:
+    body, refusal = FromNode.model_validate(entered.texts), entered.refusal
     viewed = await overview(request.work, request.actor, request.ids["runId"])
     shell = await shell_of(request)
-    place = f"/v1/workspaces/{viewed.run.workspace_id}/automations/{viewed.automation.id}"
-    call = f'{{"nodeId": "{_first(viewed.graph.nodes)}", "replayOfRunId": "{viewed.run.id}"}}'
+    wanted = {"nodeId": _first(viewed.graph.nodes), "replayOfRunId": str(viewed.run.id)}
     return page(
         request,
         "from_node.html",
@@ -201,9 +174,32 @@ async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | No
         viewed=viewed,
         body=body,
         faults=[] if refusal is None else faults_of(refusal),
-        call=curl(shell.base, "POST", f"{place}/run-from-node", call),
+        api=shell.calls((api.run_automation_from_node, wanted)),
         refusal=refusal,
     )
+
+
+@router.post(_PATH, access=paged(START), errors=[RunError])
+@redisplays(_form)
+async def run_from_chosen_node(request: ApiRequest, body: FromNode) -> Response:
+    """Begin a run at a node, and lead to it."""
+    automation_id, run_id = request.ids["automationId"], request.ids["runId"]
+    earlier = await load_run(request.work, request.actor, automation_id, run_id)
+    outputs = read_object("outputs", body.outputs)
+    values: JsonObject = {
+        "nodeId": body.node_id,
+        "replayOfRunId": str(run_id),
+        "triggerPayload": read_object("payload", body.payload),
+    }
+    if body.version == "original":
+        values["automationVersionId"] = str(earlier.automation_version_id)
+    if body.alone is not None:
+        values["nodes"] = [body.node_id]
+    elif outputs:
+        values["nodes"] = outputs
+    wanted = read_as(RunFromNode, values)
+    outcome = await run_from_node(request.work, request.actor, automation_id, wanted)
+    return see_other(f"/runs/{outcome.id}")
 
 
 def _first(nodes: Sequence[object]) -> str:

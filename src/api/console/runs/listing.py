@@ -1,6 +1,5 @@
 """The list of runs: its filters, its rows and what they wait for, and the equal call of the API."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,8 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from api.console.words import curl, plain, queried
+from api.console.shell import Shell
+from api.console.words import plain
 from api.kernel.request import ApiRequest
+from api.routers.automation import automation_runs as runs_api
+from api.routers.automation import many_runs as api
 from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.automation_runs.queries import count_open, list_workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
@@ -175,15 +177,12 @@ async def version_choices(request: ApiRequest, automation_id: Id | None) -> list
     return [("", "Any version"), *choices]
 
 
-def equal_calls(request: ApiRequest, base: str, filters: Filters) -> Mapping[str, str]:
+def equal_calls(shell: Shell, filters: Filters) -> Mapping[str, str]:
     """The calls of the API that list the same, and save the filter."""
-    place = f"/v1/workspaces/{request.workspace_id}"
-    listed = queried(f"{place}/automation-runs", **filters.wire, limit=PAGE)
-    body = json.dumps({"label": "My runs", "query": filters.wire}, ensure_ascii=False)
-    return {
-        "List runs": curl(base, "GET", listed),
-        "Save filter": curl(base, "POST", f"{place}/run-filters", body),
-    }
+    return shell.calls(
+        (runs_api.list_workspace_automation_runs, {**filters.wire, "limit": PAGE}),
+        (api.create_run_filter, {"label": "My runs", "query": filters.wire}),
+    )
 
 
 _PAUSED = {

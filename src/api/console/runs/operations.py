@@ -1,20 +1,19 @@
 """Operations over many runs: chosen by a form, previewed, begun, followed, taken back."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Fields, attempt, read_as
+from api.console.entered import Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import done, paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.routes import RUNS
 from api.console.shell import shell_of
-from api.console.words import curl, queried
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.automation import many_runs as api
 from api.routers.automation.many_runs import READ_OPERATIONS, WRITE_OPERATIONS
 from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.run_operations import commands, queries
@@ -47,25 +46,12 @@ _SHOW = replace(WRITE_OPERATIONS, idempotent=False, heavy=True)
 @router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW))
 async def preview_operation_by_form(request: ApiRequest, body: Fields) -> Response:
     """Look at what an operation would do, and choose how."""
-    return await _form(request, body, None)
+    return await _form(request, Entered(body.texts))
 
 
-@router.post(_OPERATIONS, access=paged(WRITE_OPERATIONS))
-async def begin_operation(request: ApiRequest, body: Fields) -> Response:
-    """Begin an operation, and lead to where it is followed."""
-
-    async def accept() -> None:
-        operation = operation_of(body, request.work.now)
-        await commands.accept_operation(request.work, request.actor, request.new_id, operation)
-
-    outcome = await attempt(request, accept)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, body, outcome)
-    return see_other(_path(request, request.new_id))
-
-
-async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None) -> Response:
+async def _form(request: ApiRequest, entered: Entered) -> Response:
     """The runs that a form means, what would happen to them, and what can be chosen."""
+    body, refusal = Fields.model_validate(entered.texts), entered.refusal
     now = request.work.now
     runs, values = selected(body, now), values_of(body, now)
 
@@ -79,7 +65,6 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
     if isinstance(outcome, PlatformError):
         refusal = refusal or outcome
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/run-operations"
     return page(
         request,
         "operation_form.html",
@@ -88,8 +73,17 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
         runs=runs,
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
-        call=curl(shell.base, "POST", path, json.dumps(values, ensure_ascii=False)),
+        api=shell.calls((api.create_run_operation, values)),
     )
+
+
+@router.post(_OPERATIONS, access=paged(WRITE_OPERATIONS))
+@redisplays(_form)
+async def begin_operation(request: ApiRequest, body: Fields) -> Response:
+    """Begin an operation, and lead to where it is followed."""
+    operation = operation_of(body, request.work.now)
+    await commands.accept_operation(request.work, request.actor, request.new_id, operation)
+    return see_other(_path(request, request.new_id))
 
 
 @router.get(_OPERATIONS, access=paged(READ_OPERATIONS))
@@ -98,7 +92,6 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
     turn = request.page("console run operations", _PAGE, cursor)
     listed = await queries.list_operations(request.work, request.actor, turn)
     shell = await shell_of(request)
-    path = queried(f"/v1/workspaces/{request.workspace_id}/run-operations", limit=_PAGE)
     return page(
         request,
         "operations.html",
@@ -106,7 +99,7 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
         listed=listed,
         cursor=cursor,
         going=any(one.status in OPEN_OPERATION for one in listed.run_operations),
-        call=curl(shell.base, "GET", path),
+        api=shell.calls((api.list_run_operations, {"limit": _PAGE})),
     )
 
 
@@ -120,7 +113,6 @@ async def get_operation(
     turn = request.page("console results", _PAGE, cursor, operation_id, outcome)
     results = await queries.list_results(request.work, request.actor, operation_id, turn, outcome)
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/run-operations/{operation_id}"
     return page(
         request,
         "operation.html",
@@ -135,10 +127,9 @@ async def get_operation(
         outcomes=list(RunOutcome),
         going=operation.status in OPEN_OPERATION,
         paused=operation.status is OperationStatus.PAUSED,
-        calls={
-            "Get operation": curl(shell.base, "GET", path),
-            "List results": curl(shell.base, "GET", queried(f"{path}/results", outcome=outcome)),
-        },
+        api=shell.calls(
+            api.get_run_operation, (api.list_run_operation_results, {"outcome": outcome})
+        ),
     )
 
 

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, attempt, read_as
-from api.console.forms import Form, paged
+from api.console.entered import Entered, Form, attempt, read_as
+from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import (
@@ -29,10 +29,10 @@ from api.console.runs.listing import (
     version_choices,
     wait_words,
 )
-from api.console.shell import shell_of
-from api.console.words import curl, queried
+from api.console.shell import Shell, shell_of
+from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
-from api.routers.automation import automation_runs, automations
+from api.routers.automation import automation_runs, automations, many_runs, webhooks
 from api.routers.automation.automation_runs import READ_PAGE
 from api.routers.automation.many_runs import CHANGE_FILTERS, FILTER, FILTERS
 from api.run_events import add_links
@@ -98,7 +98,7 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
         versions=await version_choices(request, filters.automation_id),
         saved=saved_filters,
         active=next((one for one in saved_filters if one.query == filters.wire), None),
-        calls=equal_calls(request, shell.base, filters),
+        api=equal_calls(shell, filters),
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
@@ -109,7 +109,7 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
 async def get_run_page(request: ApiRequest) -> Response:
     """Look at a run, and follow it while it goes on."""
     shell = await shell_of(request)
-    content = await content_of(request, shell.base)
+    content = await content_of(request, shell)
     return page(request, "run.html", shell, content=content)
 
 
@@ -192,7 +192,7 @@ class RunContent:
         return url if url and url.startswith(("http://", "https://")) else None
 
 
-async def content_of(request: ApiRequest, base: str) -> RunContent:
+async def content_of(request: ApiRequest, shell: Shell) -> RunContent:
     """Everything that the page shows. Raises NotFoundError."""
     shown_run = await overview(request.work, request.actor, request.ids["runId"])
     add_links(request.services.settings, shown_run.run)
@@ -213,7 +213,7 @@ async def content_of(request: ApiRequest, base: str) -> RunContent:
         has_draft=automation.draft_version_id is not None,
         approvals=approvals,
         events=[AwaitedEvent(**asdict(one)) for one in events],
-        calls=_calls(shown_run, approvals, base),
+        calls=_calls(shown_run, approvals, shell),
     )
 
 
@@ -225,21 +225,22 @@ def _may_act(request: ApiRequest) -> bool:
 
 
 def _calls(
-    found: RunOverview, approvals: Sequence[PendingApproval], base: str
+    found: RunOverview, approvals: Sequence[PendingApproval], shell: Shell
 ) -> Mapping[str, str]:
-    run = found.run
-    path = f"/v1/workspaces/{run.workspace_id}/automations/{run.automation_id}/runs/{run.id}"
-    calls = {
-        "Get run": curl(base, "GET", f"/v1/runs/{run.id}"),
-        "Stream events": curl(base, "GET", f"/v1/runs/{run.id}/events"),
-        "Cancel run": curl(base, "POST", f"{path}/cancel", "{}"),
-        "Retry run": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
-        "Compare runs": curl(base, "GET", f"{path}/comparison"),
-    }
+    place = {"automation_id": found.run.automation_id, "run_id": found.run.id}
+    calls = shell.calls(
+        automation_runs.get_run,
+        automation_runs.watch_run,
+        automation_runs.cancel_automation_run,
+        (automation_runs.retry_automation_run, {"from": "failed"}),
+        many_runs.compare_automation_runs,
+        **place,
+    )
     for one in approvals:
-        body = json.dumps({"decision": "approved", "scopeKey": one.scope_key})
-        resume = f"{path}/nodes/{quote(one.node_id, safe='')}/resume"
-        calls[f"Decide “{one.title}”"] = curl(base, "POST", resume, body)
+        body = {"decision": "approved", "scopeKey": one.scope_key}
+        node = quote(one.node_id, safe="")
+        decide = shell.call(webhooks.resume_node, body, node=node, **place)
+        calls[f"Decide “{one.title}”"] = decide
     return calls
 
 
@@ -295,8 +296,9 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
     )
     refusal = outcome if isinstance(outcome, PlatformError) else None
     shell = await shell_of(request)
-    place = f"/v1/workspaces/{request.actor.workspace_id}/automations/{automation.id}"
-    path = queried(f"{place}/runs/{run_id}/comparison", **{"with": with_})
+    api = shell.calls(
+        (many_runs.compare_automation_runs, {"with": with_}), automation_id=automation.id
+    )
     offered = await listing(request, Filters(automationId=automation.id), _OFFERED)
     return page(
         request,
@@ -308,7 +310,7 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
         problem=refusal,
         most=_DIFFERENCES,
         choices=_choices(offered.rows, outcome, run_id),
-        call=curl(shell.base, "GET", path),
+        api=api,
     )
 
 

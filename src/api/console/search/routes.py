@@ -11,8 +11,9 @@ from api.console.forms import paged
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl, plain, queried
+from api.console.words import plain
 from api.kernel.routing import Access, ApiRequest
+from api.routers.content import items as api
 from models.core.access.rules import Scope
 from models.workspace import search
 from models.workspace.search import HitKind, SearchHit
@@ -65,9 +66,8 @@ async def get_search(
     text = (q or "").strip()
     shell = await shell_of(request)
     hits = [*_pages(shell, text), *_run(text), *await _content(request, shell, text)]
-    path = queried(f"/v1/workspaces/{request.workspace_id}/search", q=text)
-    call = curl(shell.base, "GET", path)
-    return page(request, "search.html", shell, text=text, hits=hits, call=call)
+    calls = shell.calls((api.search, {"q": text}))
+    return page(request, "search.html", shell, text=text, hits=hits, api=calls)
 
 
 def _pages(shell: Shell, text: str) -> Iterator[Hit]:

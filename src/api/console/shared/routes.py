@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from api.anonymous_requests import admit_visitor
-from api.console.forms import Form
+from api.console.entered import Form
 from api.console.records.cells import Cell, outside_spec, value_cell
 from api.console.rendering import bare, see_other
 from api.console.routing import page_router

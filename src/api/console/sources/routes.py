@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, done, paged, read_json
+from api.console.entered import Form, given, read_as
+from api.console.forms import done, paged, read_json
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor
+from api.routers.sources import data_sources as api
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, RUN, WRITE
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
@@ -95,9 +96,8 @@ async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     shown = request.page("console data sources", PAGE, cursor)
     listed = await list_data_sources(request.work, request.actor, shown)
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/data-sources?limit={PAGE}"
-    call = curl(shell.base, "GET", path)
-    return page(request, "sources.html", shell, listed=listed, cursor=cursor, call=call)
+    calls = shell.calls((api.list_data_sources, {"limit": PAGE}), api.create_data_source)
+    return page(request, "sources.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
 @router.get(f"{_ALL}/new", access=paged(CREATE))
@@ -106,7 +106,6 @@ async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTT
     example = EXAMPLES.get(kind, {})
     shell = await shell_of(request)
     body = {"label": "Orders", "kind": kind.value, "config": example, "keyFields": ["id"]}
-    path = f"/v1/workspaces/{request.workspace_id}/data-sources"
     return page(
         request,
         "source_form.html",
@@ -116,7 +115,7 @@ async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTT
         draft={"kind": kind.value, "config": json.dumps(example, indent=2)},
         modes=MODES,
         removals=REMOVALS,
-        call=curl(shell.base, "POST", path, json.dumps(body)),
+        api=shell.calls((api.create_data_source, body)),
     )
 
 
@@ -132,7 +131,7 @@ async def create(request: ApiRequest, body: NewSource) -> Response:
         "writeMode": body.write_mode,
         "removedRows": body.removed_rows,
     }
-    description = body_of(CreateDataSource, fields)
+    description = read_as(CreateDataSource, given(fields))
     source = await commands.create_data_source(request.work, request.actor, description)
     return see_other(f"/workspaces/{request.workspace_id}/data-sources/{source.id}")
 
@@ -145,7 +144,6 @@ async def get_source(request: ApiRequest) -> Response:
     latest = request.page("runs on the page of a data source", _SHOWN_RUNS, None)
     runs = (await list_runs(work, workspace_id, source_id, latest)).items
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{workspace_id}/data-sources/{source_id}"
     return page(
         request,
         "source.html",
@@ -157,7 +155,7 @@ async def get_source(request: ApiRequest) -> Response:
         open_states=OPEN_RUN,
         states=DataSourceRunStatus,
         config=json.dumps(source.config, indent=2, ensure_ascii=False),
-        call=curl(shell.base, "POST", f"{path}/refresh", "{}"),
+        api=shell.calls(api.refresh_data_source, api.get_data_source, api.update_data_source),
     )
 
 
@@ -172,7 +170,7 @@ async def refresh(request: ApiRequest, body: Refresh) -> Response:
 @router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError])
 async def enable(request: ApiRequest, body: Switch) -> Response:
     """Let a data source be refreshed, or stop that."""
-    change = body_of(UpdateDataSource, {"enabled": body.enabled == "true"})
+    change = read_as(UpdateDataSource, given({"enabled": body.enabled == "true"}))
     await commands.update_data_source(request.work, request.actor, _id(request), change, None)
     word = "enabled" if body.enabled == "true" else "disabled"
     return done(request, f"Data source {word}", _path(request))
@@ -233,7 +231,7 @@ _ROWS = 20
 async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     """Read the first rows of a source that is being described."""
     fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}
-    wanted = body_of(PreviewDataSource, fields)
+    wanted = read_as(PreviewDataSource, given(fields))
     draft = body.model_dump(by_alias=True, exclude_none=True)
     await accept_preview(request.work, request.actor, request.new_id, wanted, draft)
     return _lead(request)
@@ -275,17 +273,16 @@ async def get_source_preview(request: ApiRequest) -> Response:
         rows=[] if preview is None else preview.rows,
         modes=MODES,
         removals=REMOVALS,
-        call=_call(shell, job.input),
+        api=_calls(shell, job.input),
     )
 
 
-def _call(shell: Shell, held: Mapping[str, Any]) -> str:
+def _calls(shell: Shell, held: Mapping[str, Any]) -> Mapping[str, str]:
     """The equal call; the config of a source that is there may hold what only it shows in part."""
-    path = f"/v1{shell.at('data-sources')}"
     if "source" in held["draft"]:
-        return curl(shell.base, "GET", f"{path}/{held['draft']['source']}")
+        return shell.calls(api.get_data_source, data_source_id=held["draft"]["source"])
     body = {"kind": held["kind"], "config": held["config"], "limit": MAX_ROWS}
-    return curl(shell.base, "POST", f"{path}/preview", json.dumps(body))
+    return shell.calls((api.preview_data_source, body))
 
 
 def _lead(request: ApiRequest) -> Response:

@@ -8,8 +8,8 @@ from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
-from api.console.words import curl, queried
 from api.kernel.routing import Access, ApiRequest, QueryId
+from api.routers.automation import many_runs as api
 from models.automation.run_statistics.queries import get_statistics, span
 from models.automation.run_statistics.sums import Grain
 from models.core.access.rules import Level, Scope
@@ -31,7 +31,6 @@ async def get_statistics_page(
     statistics = await get_statistics(request.work, request.actor, automation_id, over)
     automations = await automation_choices(request, automation_id)
     shell = await shell_of(request)
-    path = f"/v1{shell.at('automation-runs', 'statistics')}"
     return page(
         request,
         "statistics.html",
@@ -42,5 +41,5 @@ async def get_statistics_page(
         automation_id=automation_id,
         automations=automations,
         labels=dict(automations),
-        call=curl(shell.base, "GET", queried(path, by=by.value, automationId=automation_id)),
+        api=shell.calls((api.get_run_statistics, {"by": by.value, "automationId": automation_id})),
     )

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.controls import Offers
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
+from api.console.resource_pages import Column, Resource
 from api.console.routing import page_router
 from api.console.workspace.settings import (
     SETTINGS,
@@ -15,14 +17,16 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers import service
+from api.routers.people import experiments as api
+from api.routers.people import me
 from models.core.pagination import DEFAULT_LIMIT
 from models.people import release_notices
 from models.people.experiments import commands, queries
 from models.people.experiments.rules import TRANSITIONS, ExperimentStatus
-from models.people.experiments.shapes import ExperimentBody, UpdateExperiment
-from models.people.release_notices import PublishRelease, Release, ReleaseChannel
+from models.people.experiments.shapes import UpdateExperiment
+from models.people.release_notices import PublishRelease, ReleaseChannel
 from models.workspace.system import system_state
-from runtime.errors import PlatformError
 
 router = page_router()
 
@@ -31,7 +35,14 @@ router = page_router()
 async def get_system_page(request: ApiRequest) -> Response:
     """Look at what waits, for how long, and which workers are there."""
     state = await system_state(request.work)
-    return await settings_page(request, "settings_system.html", "system", state=state)
+    return await settings_page(
+        request, "settings_system.html", "system", service.get_system_state, state=state
+    )
+
+
+async def _audiences(request: ApiRequest) -> Offers:
+    listed = (await api.list_audience_segments(request)).data
+    return {"audience": [(one.key, one.label) for one in listed.segments]}
 
 
 EXPERIMENTS = f"{SETTINGS}/experiments"
@@ -57,6 +68,8 @@ async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Respons
         request,
         "settings_experiments.html",
         "experiments",
+        api.list_experiments,
+        api.create_experiment,
         experiments=listed.experiments,
         signs=SIGNS,
         turning=turning(request, cursor, listed.cursor),
@@ -69,21 +82,6 @@ async def get_experiment_page(request: ApiRequest, notice: Notice | None = None)
     return await _experiment_page(request, BLANK, notice=notice)
 
 
-@router.post(f"{EXPERIMENT}/status", access=administers(form=True))
-async def change_experiment_status(request: ApiRequest, body: Fields) -> Response:
-    """Bring an experiment into another state."""
-    experiment_id = request.ids["experimentId"]
-
-    async def change() -> ExperimentBody:
-        update = read_as(UpdateExperiment, body.texts)
-        return await commands.update_experiment(request.work, experiment_id, update)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _experiment_page(request, Entered(body.texts, outcome))
-    return led_to(request, "experiments", experiment_id, notice=Notice.SAVED)
-
-
 async def _experiment_page(
     request: ApiRequest, entered: Entered, notice: Notice | None = None
 ) -> Response:
@@ -92,6 +90,8 @@ async def _experiment_page(
         request,
         "settings_experiment.html",
         "experiments",
+        api.get_experiment,
+        api.update_experiment,
         notice=notice,
         entered=entered,
         experiment=experiment,
@@ -99,6 +99,78 @@ async def _experiment_page(
         following=[one for one in ExperimentStatus if one in TRANSITIONS[experiment.status]],
     )
 
+
+@router.post(f"{EXPERIMENT}/status", access=administers(form=True))
+@redisplays(_experiment_page)
+async def change_experiment_status(request: ApiRequest, body: Fields) -> Response:
+    """Bring an experiment into another state."""
+    experiment_id = request.ids["experimentId"]
+
+    update = read_as(UpdateExperiment, body.texts)
+    await commands.update_experiment(request.work, experiment_id, update)
+    return led_to(request, "experiments", experiment_id, notice=Notice.SAVED)
+
+
+_EXPERIMENTS = Resource(
+    noun="experiment",
+    at=EXPERIMENTS,
+    parameter="experimentId",
+    label="name",
+    columns=(),
+    sentence="",
+    empty="",
+    listing=api.list_experiments,
+    reading=api.get_experiment,
+    creating=api.create_experiment,
+    updating=api.update_experiment,
+    without=(
+        *("status", "winner", "exposures", "conversionRate", "errorRate"),
+        *("conversionInterval", "errorInterval"),
+    ),
+    words={
+        "allocation": ("Allocation (%)", "The share of the audience that takes part."),
+        "assignmentUnit": ("Assign by", "The unit that keeps its variant."),
+        "endsAt": ("Ends", "In UTC. Empty: until it is completed."),
+        "flagKey": ("Flag key", "An experiment needs a target key or a flag key."),
+        "guardrailMetric": ("Guardrail metric", "Counts as an error. Default: error."),
+        "id": ("ID", ""),
+        "primaryMetric": ("Primary metric", "Counts as a conversion. Default: conversion."),
+        "split": ("Split (%)", ""),
+        "startedAt": ("Starts", "In UTC. Used when it is scheduled."),
+        "variants": ("Variants", "2 to 10 variants whose splits add up to 100."),
+    },
+    section="experiments",
+    leads=True,
+    offers=_audiences,
+)
+_EXPERIMENTS.declare(router, lists=False)
+
+SEGMENTS = f"{SETTINGS}/segments"
+Resource(
+    noun="segment",
+    at=SEGMENTS,
+    parameter="segmentKey",
+    key="key",
+    columns=[
+        Column(name="key", label="Key"),
+        Column(name="description", label="Description"),
+        Column(name="built_in", label="Built in"),
+        Column(name="created_at", label="Created"),
+    ],
+    sentence="Audiences for flags and experiments.",
+    empty="A segment is a filter over facts of users and workspaces.",
+    listing=api.list_audience_segments,
+    creating=api.create_audience_segment,
+    words={
+        "key": ("Key", "Lower-case letters, digits and underscores. Experiments use it."),
+        "label": ("Name", ""),
+        "rule": (
+            "Filter",
+            'JSON, such as {"field": "workspace.memberCount", "op": "gte", "value": 50}.',
+        ),
+    },
+    section="segments",
+).declare(router)
 
 NOTICES = f"{SETTINGS}/release-notices"
 
@@ -114,21 +186,6 @@ async def get_release_notices(
     return await _release_notices_page(request, BLANK, channel, cursor, notice)
 
 
-@router.post(NOTICES, access=administers(form=True))
-async def publish_release_notice_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Publish a release notice for all users of a channel."""
-
-    async def publish() -> Release:
-        values = {"channel": "", "title": "", "body": "", **body.texts}
-        release = read_as(PublishRelease, values)
-        return await release_notices.publish_release(request.work, request.principal, release)
-
-    outcome = await attempt(request, publish)
-    if isinstance(outcome, PlatformError):
-        return await _release_notices_page(request, Entered(body.texts, outcome))
-    return led_to(request, "release-notices", notice=Notice.ADDED)
-
-
 async def _release_notices_page(
     request: ApiRequest,
     entered: Entered,
@@ -142,6 +199,9 @@ async def _release_notices_page(
         request,
         "settings_release_notices.html",
         "release-notices",
+        (me.list_release_notices, {"channel": channel}),
+        me.publish_release_notice,
+        (me.get_whats_new, None),
         notice=notice,
         entered=entered,
         releases=listed.releases,
@@ -149,3 +209,13 @@ async def _release_notices_page(
         channels=list(ReleaseChannel),
         turning=turning(request, cursor, listed.cursor, channel=channel),
     )
+
+
+@router.post(NOTICES, access=administers(form=True))
+@redisplays(_release_notices_page)
+async def publish_release_notice_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Publish a release notice for all users of a channel."""
+    values = {"channel": "", "title": "", "body": "", **body.texts}
+    release = read_as(PublishRelease, values)
+    await release_notices.publish_release(request.work, request.principal, release)
+    return led_to(request, "release-notices", notice=Notice.ADDED)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.routing import page_router
 from api.console.workspace.settings import (
     SETTINGS,
@@ -19,13 +19,15 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.people import me
+from api.routers.people import members as api
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people import api_keys
-from models.people.api_keys import CreateApiKey, IssuedApiKey
+from models.people.api_keys import CreateApiKey
 from models.people.users import display_names
 from runtime.clock import wire_timestamp
-from runtime.errors import PlatformError, ValidationError
+from runtime.errors import ValidationError
 
 router = page_router()
 
@@ -65,6 +67,9 @@ async def get_api_keys(
         request,
         "settings_api_keys.html",
         "api-keys",
+        api.list_api_keys,
+        api.create_api_key,
+        api.revoke_api_key,
         notice=notice,
         keys=listed.items,
         names=await display_names(request.work, users),
@@ -90,26 +95,45 @@ async def get_new_api_key(request: ApiRequest, preset: Preset = Preset.READ) -> 
     return await _form(request, BLANK, preset)
 
 
+async def _form(request: ApiRequest, entered: Entered, preset: Preset = Preset.NONE) -> Response:
+    scopes = request.actor.scopes
+    return await settings_page(
+        request,
+        "settings_new_api_key.html",
+        "api-keys",
+        api.create_api_key,
+        entered=entered,
+        areas=areas(),
+        held=scopes,
+        chosen=preset_scopes(preset, scopes),
+        preset=None if entered.refusal else preset,
+        presets=PRESETS,
+        lifetimes=LIFETIMES,
+        usual=_USUAL,
+        every=len(Scope),
+    )
+
+
 @router.post(KEYS, access=changes(Scope.API_KEYS_WRITE))
+@redisplays(_form)
 async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an API key, and show its secret this once."""
-
-    async def create() -> IssuedApiKey:
-        key = read_as(
-            CreateApiKey,
-            {
-                "name": body.texts.get("name", ""),
-                "scopes": body.checked("scope"),
-                "expiresAt": _expiry(request, body.texts.get("lifetime", "")),
-            },
-        )
-        return await api_keys.create_key(request.work, request.actor, request.services.keys, key)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, Entered(body.texts, outcome), Preset.NONE)
+    key = read_as(
+        CreateApiKey,
+        {
+            "name": body.texts.get("name", ""),
+            "scopes": body.checked("scope"),
+            "expiresAt": _expiry(request, body.texts.get("lifetime", "")),
+        },
+    )
+    outcome = await api_keys.create_key(request.work, request.actor, request.services.keys, key)
     return await settings_page(
-        request, "settings_api_key.html", "api-keys", key=outcome.api_key, token=outcome.token
+        request,
+        "settings_api_key.html",
+        "api-keys",
+        me.get_my_scopes,
+        key=outcome.api_key,
+        token=outcome.token,
     )
 
 
@@ -129,24 +153,6 @@ def _expiry(request: ApiRequest, lifetime: str) -> str | None:
     if lifetime == "never":
         return None
     return wire_timestamp(request.work.now + timedelta(days=int(lifetime)))
-
-
-async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Response:
-    scopes = request.actor.scopes
-    return await settings_page(
-        request,
-        "settings_new_api_key.html",
-        "api-keys",
-        entered=entered,
-        areas=areas(),
-        held=scopes,
-        chosen=preset_scopes(preset, scopes),
-        preset=None if entered.refusal else preset,
-        presets=PRESETS,
-        lifetimes=LIFETIMES,
-        usual=_USUAL,
-        every=len(Scope),
-    )
 
 
 PRESETS: Mapping[Preset, str] = {

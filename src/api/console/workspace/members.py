@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
@@ -16,12 +16,12 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.people import members as api
 from models.core.access.rules import Role, Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people import invitations, members
 from models.people.invitations import LIFETIME, CreateInvitation, IssuedInvitation
-from models.people.members import MemberBody, UpdateMember, outranks
-from runtime.errors import PlatformError
+from models.people.members import UpdateMember, outranks
 
 router = page_router()
 
@@ -34,47 +34,13 @@ async def get_members(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
     """Look through the members of a workspace."""
-    return await _members_page(request, cursor, notice=notice)
-
-
-@router.post(f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"))
-async def change_role(request: ApiRequest, body: Fields) -> Response:
-    """Change the role of a member."""
-
-    async def change() -> MemberBody:
-        role = read_as(UpdateMember, body.texts)
-        return await members.update_member(request.work, request.actor, request.ids["userId"], role)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _members_page(request, None, entered=Entered({}, outcome))
-    return led_to(request, "members", notice=Notice.SAVED)
-
-
-@router.post(f"{MEMBER}/remove", access=changes(Scope.WORKSPACE_READ, resource="user"))
-async def remove_member_by_form(request: ApiRequest) -> Response:
-    """Remove a member, or leave."""
-    user_id = request.ids["userId"]
-    outcome = await attempt(
-        request, lambda: members.remove_member(request.work, request.actor, user_id)
-    )
-    if isinstance(outcome, PlatformError):
-        return await _members_page(request, None, entered=Entered({}, outcome))
-    if user_id == request.actor.user_id:
-        return see_other("/")
-    return led_to(request, "members", notice=Notice.REMOVED)
-
-
-def roles_given_by(role: Role) -> list[Role]:
-    """The roles that a member with this role may give."""
-    return [other for other in Role if outranks(role, other)]
+    return await _members_page(request, BLANK, cursor, notice)
 
 
 async def _members_page(
     request: ApiRequest,
-    cursor: str | None,
-    *,
-    entered: Entered = BLANK,
+    entered: Entered,
+    cursor: str | None = None,
     notice: Notice | None = None,
 ) -> Response:
     wanted = request.page("members", DEFAULT_LIMIT, cursor)
@@ -83,6 +49,9 @@ async def _members_page(
         request,
         "settings_members.html",
         "members",
+        api.list_members,
+        (api.update_member, {"role": "editor"}),
+        api.remove_member,
         notice=notice,
         entered=entered,
         members=listed.members,
@@ -94,6 +63,31 @@ async def _members_page(
     )
 
 
+@router.post(f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"))
+@redisplays(_members_page)
+async def change_role(request: ApiRequest, body: Fields) -> Response:
+    """Change the role of a member."""
+    role = read_as(UpdateMember, body.texts)
+    await members.update_member(request.work, request.actor, request.ids["userId"], role)
+    return led_to(request, "members", notice=Notice.SAVED)
+
+
+@router.post(f"{MEMBER}/remove", access=changes(Scope.WORKSPACE_READ, resource="user"))
+@redisplays(_members_page)
+async def remove_member_by_form(request: ApiRequest) -> Response:
+    """Remove a member, or leave."""
+    user_id = request.ids["userId"]
+    await members.remove_member(request.work, request.actor, user_id)
+    if user_id == request.actor.user_id:
+        return see_other("/")
+    return led_to(request, "members", notice=Notice.REMOVED)
+
+
+def roles_given_by(role: Role) -> list[Role]:
+    """The roles that a member with this role may give."""
+    return [other for other in Role if outranks(role, other)]
+
+
 INVITATIONS = f"{SETTINGS}/invitations"
 ANSWER = "/invitations/{invitationToken}"
 
@@ -103,23 +97,46 @@ async def get_invitations(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
     """Look through the invitations to a workspace."""
-    return await _invitations_page(request, cursor, notice=notice)
+    return await _invitations_page(request, BLANK, cursor, notice=notice)
+
+
+async def _invitations_page(
+    request: ApiRequest,
+    entered: Entered,
+    cursor: str | None = None,
+    *,
+    issued: IssuedInvitation | None = None,
+    notice: Notice | None = None,
+) -> Response:
+    wanted = request.page("invitations", DEFAULT_LIMIT, cursor)
+    listed = await invitations.list_invitations(request.work, request.actor, wanted)
+    return await settings_page(
+        request,
+        "settings_invitations.html",
+        "invitations",
+        api.list_invitations,
+        api.create_invitation,
+        api.revoke_invitation,
+        invitations=listed.invitations,
+        turning=turning(request, cursor, listed.cursor),
+        roles=roles_given_by(request.actor.role),
+        entered=entered,
+        issued=issued,
+        now=request.work.now,
+        days=LIFETIME.days,
+        notice=notice,
+    )
 
 
 @router.post(INVITATIONS, access=changes(Scope.MEMBERS_INVITE))
+@redisplays(_invitations_page)
 async def invite(request: ApiRequest, body: Fields) -> Response:
     """Invite a person, and show the link this once."""
-
-    async def create() -> IssuedInvitation:
-        wanted = read_as(CreateInvitation, {"email": "", **body.texts})
-        return await invitations.create_invitation(
-            request.work, request.actor, request.services.keys, wanted
-        )
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _invitations_page(request, None, entered=Entered(body.texts, outcome))
-    return await _invitations_page(request, None, issued=outcome)
+    wanted = read_as(CreateInvitation, {"email": "", **body.texts})
+    outcome = await invitations.create_invitation(
+        request.work, request.actor, request.services.keys, wanted
+    )
+    return await _invitations_page(request, BLANK, issued=outcome)
 
 
 @router.post(
@@ -150,28 +167,3 @@ async def accept_invitation_by_form(request: ApiRequest) -> Response:
         request.work, request.principal, request.roles, request.services.keys, token
     )
     return see_other(home_of(entry.workspace.id))
-
-
-async def _invitations_page(
-    request: ApiRequest,
-    cursor: str | None,
-    *,
-    entered: Entered = BLANK,
-    issued: IssuedInvitation | None = None,
-    notice: Notice | None = None,
-) -> Response:
-    wanted = request.page("invitations", DEFAULT_LIMIT, cursor)
-    listed = await invitations.list_invitations(request.work, request.actor, wanted)
-    return await settings_page(
-        request,
-        "settings_invitations.html",
-        "invitations",
-        invitations=listed.invitations,
-        turning=turning(request, cursor, listed.cursor),
-        roles=roles_given_by(request.actor.role),
-        entered=entered,
-        issued=issued,
-        now=request.work.now,
-        days=LIFETIME.days,
-        notice=notice,
-    )

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.routing import page_router
 from api.console.workspace.settings import (
     SETTINGS,
@@ -14,18 +14,18 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.automation import automations as api
+from api.routers.workspace import ai_runs
 from models.automation.secrets import store
-from models.automation.secrets.store import PutSecret, SecretBody
+from models.automation.secrets.store import PutSecret
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.workspace import model_settings
 from models.workspace.model_settings import (
     DEFAULT_SECONDS,
     MAX_SECONDS,
-    ModelSettingsBody,
     PutModelSettings,
 )
-from runtime.errors import PlatformError
 
 router = page_router()
 
@@ -37,23 +37,39 @@ async def get_secrets(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
     """Look through the names of the secrets of a workspace."""
-    return await _secrets_page(request, cursor, notice=notice)
+    return await _secrets_page(request, BLANK, cursor, notice)
+
+
+async def _secrets_page(
+    request: ApiRequest,
+    entered: Entered,
+    cursor: str | None = None,
+    notice: Notice | None = None,
+) -> Response:
+    wanted = request.page("secrets", DEFAULT_LIMIT, cursor)
+    listed = await store.list_secrets(request.work, request.actor, wanted)
+    return await settings_page(
+        request,
+        "settings_secrets.html",
+        "secrets",
+        api.list_secrets,
+        (api.put_secret, {"value": "…"}),
+        api.delete_secret,
+        secrets=listed.secrets,
+        turning=turning(request, cursor, listed.cursor),
+        entered=entered,
+        notice=notice,
+    )
 
 
 @router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE))
+@redisplays(_secrets_page)
 async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
     """Store a secret, or give it another value."""
     name = body.texts.get("name", "")
 
-    async def put() -> SecretBody:
-        wanted = read_as(PutSecret, {"value": body.texts.get("secretValue", "")})
-        return await store.put_secret(
-            request.work, request.actor, request.services.keys, name, wanted
-        )
-
-    outcome = await attempt(request, put)
-    if isinstance(outcome, PlatformError):
-        return await _secrets_page(request, None, entered=Entered({"name": name}, outcome))
+    wanted = read_as(PutSecret, {"value": body.texts.get("secretValue", "")})
+    await store.put_secret(request.work, request.actor, request.services.keys, name, wanted)
     return led_to(request, "secrets", notice=Notice.SAVED)
 
 
@@ -65,26 +81,6 @@ async def delete_secret_by_form(request: ApiRequest) -> Response:
     return led_to(request, "secrets", notice=Notice.REMOVED)
 
 
-async def _secrets_page(
-    request: ApiRequest,
-    cursor: str | None,
-    *,
-    entered: Entered = BLANK,
-    notice: Notice | None = None,
-) -> Response:
-    wanted = request.page("secrets", DEFAULT_LIMIT, cursor)
-    listed = await store.list_secrets(request.work, request.actor, wanted)
-    return await settings_page(
-        request,
-        "settings_secrets.html",
-        "secrets",
-        secrets=listed.secrets,
-        turning=turning(request, cursor, listed.cursor),
-        entered=entered,
-        notice=notice,
-    )
-
-
 MODEL = f"{SETTINGS}/model"
 
 
@@ -94,18 +90,30 @@ async def get_model_form(request: ApiRequest, notice: Notice | None = None) -> R
     return await _model_page(request, BLANK, notice=notice)
 
 
+async def _model_page(
+    request: ApiRequest, entered: Entered, notice: Notice | None = None
+) -> Response:
+    return await settings_page(
+        request,
+        "settings_model.html",
+        "model",
+        ai_runs.get_model_settings,
+        ai_runs.put_model_settings,
+        notice=notice,
+        entered=entered,
+        model=await model_settings.get_settings(request.work, request.actor.workspace_id),
+        seconds=DEFAULT_SECONDS,
+        most_seconds=MAX_SECONDS,
+    )
+
+
 @router.post(MODEL, access=changes(Scope.MODELS_WRITE))
+@redisplays(_model_page)
 async def put_model_by_form(request: ApiRequest, body: Fields) -> Response:
     """Set the language model of a workspace."""
-
-    async def put() -> ModelSettingsBody:
-        settings = read_as(PutModelSettings, _model_values(body.texts))
-        keys = request.services.keys
-        return await model_settings.put_settings(request.work, request.actor, keys, settings)
-
-    outcome = await attempt(request, put)
-    if isinstance(outcome, PlatformError):
-        return await _model_page(request, Entered(body.texts, outcome))
+    settings = read_as(PutModelSettings, _model_values(body.texts))
+    keys = request.services.keys
+    await model_settings.put_settings(request.work, request.actor, keys, settings)
     return led_to(request, "model", notice=Notice.SAVED)
 
 
@@ -123,18 +131,3 @@ def _model_values(texts: dict[str, str]) -> dict[str, object]:
     elif "secretKey" in texts:
         values["apiKey"] = texts["secretKey"]
     return values
-
-
-async def _model_page(
-    request: ApiRequest, entered: Entered, notice: Notice | None = None
-) -> Response:
-    return await settings_page(
-        request,
-        "settings_model.html",
-        "model",
-        notice=notice,
-        entered=entered,
-        model=await model_settings.get_settings(request.work, request.actor.workspace_id),
-        seconds=DEFAULT_SECONDS,
-        most_seconds=MAX_SECONDS,
-    )

@@ -4,24 +4,28 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
-from api.console.forms import Pause, Resume, take
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
+from api.console.forms import Pause, Resume
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
+from api.kernel.operation import Endpoint
 from api.kernel.routing import Access, ApiRequest
+from api.routers.people import workspaces as api
+from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
 from models.core.pauses.queries import answer
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.people import workspaces
-from models.people.workspaces import UpdateWorkspace, WorkspaceEntry, get_workspace
+from models.people.workspaces import UpdateWorkspace, get_workspace
 from models.workspace import pauses
-from runtime.errors import PlatformError, ValidationError
+from runtime.errors import ValidationError
 
 SETTINGS = "/workspaces/{workspaceId}/settings"
 
@@ -78,11 +82,15 @@ def turning(
 
 
 async def settings_page(
-    request: ApiRequest, template: str, section: str, entered: Entered = BLANK, **context: object
+    request: ApiRequest,
+    template: str,
+    section: str,
+    *operations: Endpoint | tuple[Endpoint, object],
+    entered: Entered = BLANK,
+    **context: object,
 ) -> Response:
-    """A page of the settings with the list of its sections."""
+    """A page of the settings with the list of its sections, for some operations of the API."""
     shell = await shell_of(request)
-    groups = visible_groups(request.actor.scopes, is_administrator=request.principal.platform_admin)
 
     def call(method: str, path: str, body: object = None) -> str:
         sent = None if body is None else json.dumps(body, ensure_ascii=False)
@@ -94,11 +102,19 @@ async def settings_page(
         shell,
         entered=entered,
         refusal=entered.refusal,
-        section=section,
-        groups=groups,
+        **frame_of(request, section),
         call=call,
+        api=shell.calls(*operations),
         **context,
     )
+
+
+def frame_of(request: ApiRequest, section: str) -> dict[str, Any]:
+    """The layout of a page: that of a section of the settings, or that of the console."""
+    if not section:
+        return {"frame": "layout.html"}
+    groups = visible_groups(request.actor.scopes, is_administrator=request.principal.platform_admin)
+    return {"frame": "settings.html", "section": section, "groups": groups}
 
 
 def settings_path(request: ApiRequest, *parts: object) -> str:
@@ -150,12 +166,13 @@ GROUPS: Groups = (
             Section("model", "Language model", Scope.MODELS_READ),
         ),
     ),
-    ("You", (Section("notifications", "Notifications"),)),
+    ("You", (Section("profile", "Profile"), Section("notifications", "Notifications"))),
     (
         "Platform",
         (
             Section("system", "System", for_administrators=True),
             Section("experiments", "Experiments", for_administrators=True),
+            Section("segments", "Segments", for_administrators=True),
             Section("release-notices", "Release notices", for_administrators=True),
         ),
     ),
@@ -187,38 +204,42 @@ async def get_settings(request: ApiRequest, notice: Notice | None = None) -> Res
     return await _general_page(request, BLANK, notice=notice)
 
 
+async def _general_page(request: ApiRequest, entered: Entered, **context: object) -> Response:
+    return await settings_page(
+        request,
+        "settings_general.html",
+        "general",
+        api.get_workspace,
+        api.update_workspace,
+        api.delete_workspace,
+        entered=entered,
+        every=len(Scope),
+        **context,
+    )
+
+
 @router.post(SETTINGS, access=changes(Scope.WORKSPACE_UPDATE))
+@redisplays(_general_page)
 async def change_settings(request: ApiRequest, body: Fields) -> Response:
     """Change the name, the address or the icon of a workspace."""
     texts = body.texts
 
-    async def change() -> WorkspaceEntry:
-        # The icon that was emptied goes.
-        wanted = read_as(UpdateWorkspace, {"name": "", "slug": "", "icon": None, **texts})
-        return await workspaces.update_workspace(request.work, request.actor, wanted)
-
-    outcome = await attempt(request, change)
-    if isinstance(outcome, PlatformError):
-        return await _general_page(request, Entered(texts, outcome))
+    # The icon that was emptied goes.
+    wanted = read_as(UpdateWorkspace, {"name": "", "slug": "", "icon": None, **texts})
+    await workspaces.update_workspace(request.work, request.actor, wanted)
     return led_to(request, notice=Notice.SAVED)
 
 
 @router.post(f"{SETTINGS}/delete", access=changes(Scope.WORKSPACE_DELETE))
+@redisplays(_general_page)
 async def delete_workspace_by_form(request: ApiRequest, body: Fields) -> Response:
     """Delete a workspace whose name was typed."""
     actor = request.actor
     entry = await get_workspace(request.work, actor.principal, actor.workspace_id, actor.role)
     if body.texts.get("confirmation") != entry.workspace.name:
-        wrong = ValidationError.at("confirmation", "Enter the workspace name to delete it.")
-        return await _general_page(request, Entered(body.texts, wrong))
+        raise ValidationError.at("confirmation", "Enter the workspace name to delete it.")
     await workspaces.delete_workspace(request.work, actor)
     return see_other("/")
-
-
-async def _general_page(request: ApiRequest, entered: Entered, **context: object) -> Response:
-    return await settings_page(
-        request, "settings_general.html", "general", entered=entered, every=len(Scope), **context
-    )
 
 
 _PAUSE = f"{SETTINGS}/pause"
@@ -231,40 +252,39 @@ async def get_workspace_pause_page(request: ApiRequest) -> Response:
     return await _pause_page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE)
-async def pause_workspace_by_form(request: ApiRequest, body: Pause) -> Response:
-    """Pause a workspace."""
-
-    async def pause() -> None:
-        place = PauseSubject.WORKSPACE, request.actor.workspace_id
-        wanted = read_as(PauseWork, body.values)
-        await pauses.pause(request.work, request.actor, *place, wanted)
-
-    return await take(request, pause, {"reason": body.reason}, _pause_page, _pause_path(request))
-
-
-@router.post(f"{_PAUSE}/resume", access=_CHANGE)
-async def resume_workspace_by_form(request: ApiRequest, body: Resume) -> Response:
-    """Resume a workspace."""
-
-    async def resume() -> None:
-        place = PauseSubject.WORKSPACE, request.actor.workspace_id
-        wanted = read_as(ResumeWork, body.values)
-        await pauses.resume(request.work, request.actor, *place, wanted)
-
-    return await take(request, resume, {"rate": body.rate}, _pause_page, _pause_path(request))
-
-
 async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
     workspace_id = request.actor.workspace_id
     return await settings_page(
         request,
         "settings_pause.html",
         "pause",
+        pauses_api.get_workspace_pause,
+        (pauses_api.pause_workspace, {"reason": "Year-end closing"}),
+        (pauses_api.resume_workspace, {"rate": 60}),
         entered=entered,
         path=_pause_path(request),
         pause=await answer(request.work, workspace_id, workspace_id),
     )
+
+
+@router.post(_PAUSE, access=_CHANGE)
+@redisplays(_pause_page)
+async def pause_workspace_by_form(request: ApiRequest, body: Pause) -> Response:
+    """Pause a workspace."""
+    place = PauseSubject.WORKSPACE, request.actor.workspace_id
+    wanted = read_as(PauseWork, body.values)
+    await pauses.pause(request.work, request.actor, *place, wanted)
+    return see_other(_pause_path(request))
+
+
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
+@redisplays(_pause_page)
+async def resume_workspace_by_form(request: ApiRequest, body: Resume) -> Response:
+    """Resume a workspace."""
+    place = PauseSubject.WORKSPACE, request.actor.workspace_id
+    wanted = read_as(ResumeWork, body.values)
+    await pauses.resume(request.work, request.actor, *place, wanted)
+    return see_other(_pause_path(request))
 
 
 def _pause_path(request: ApiRequest) -> str:

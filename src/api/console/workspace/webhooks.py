@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import see_other
 from api.console.routing import page_router
 from api.console.workspace.settings import (
@@ -19,6 +19,7 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.messages import webhook_endpoints as api
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.deliveries.rules import DeliveryStatus
@@ -30,7 +31,6 @@ from models.messages.webhook_endpoints.queries import (
     WebhookEndpointBody,
 )
 from models.messages.workspace_events.rules import EventType
-from runtime.errors import PlatformError
 
 router = page_router()
 
@@ -52,6 +52,8 @@ async def get_webhook_endpoints(
         request,
         "settings_webhooks.html",
         "webhooks",
+        api.list_webhook_endpoints,
+        api.create_webhook_endpoint,
         notice=notice,
         endpoints=listed.endpoints,
         turning=turning(request, cursor, listed.cursor),
@@ -61,38 +63,49 @@ async def get_webhook_endpoints(
 @router.get(f"{ENDPOINTS}/new", access=reads(Scope.WEBHOOKS_WRITE))
 async def get_new_webhook_endpoint(request: ApiRequest) -> Response:
     """Choose what a new endpoint is told."""
-    return await _form(request, BLANK, None)
+    return await _form(request, BLANK)
+
+
+async def _form(request: ApiRequest, entered: Entered) -> Response:
+    endpoint = await _endpoint(request) if "endpointId" in request.ids else None
+    nouns: dict[str, list[EventType]] = {}
+    for event_type in EventType:
+        nouns.setdefault(event_type.partition(".")[0], []).append(event_type)
+    return await settings_page(
+        request,
+        "settings_webhook_form.html",
+        "webhooks",
+        api.update_webhook_endpoint if endpoint else api.create_webhook_endpoint,
+        entered=entered,
+        endpoint=endpoint,
+        nouns=nouns,
+        told=frozenset() if endpoint is None else frozenset(endpoint.event_types),
+    )
 
 
 @router.post(ENDPOINTS, access=changes(Scope.WEBHOOKS_WRITE))
+@redisplays(_form)
 async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an endpoint, and show its secret this once."""
-
-    async def create() -> IssuedWebhookEndpoint:
-        endpoint = read_as(CreateWebhookEndpoint, _values(body))
-        return await commands.create_endpoint(
-            request.work, request.actor, request.services.keys, endpoint
-        )
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _form(request, Entered(body.texts, outcome), None)
+    endpoint = read_as(CreateWebhookEndpoint, _values(body))
+    outcome = await commands.create_endpoint(
+        request.work, request.actor, request.services.keys, endpoint
+    )
     return await _secret(request, outcome)
 
 
 @router.get(f"{ENDPOINT}/edit", access=EDIT_ONE)
 async def get_webhook_endpoint_form(request: ApiRequest) -> Response:
     """Look at what an endpoint is told, to change it."""
-    return await _form(request, BLANK, await _endpoint(request))
+    return await _form(request, BLANK)
 
 
 @router.post(ENDPOINT, access=WRITE)
+@redisplays(_form)
 async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response:
     """Change the address, the description or the events of an endpoint."""
-    outcome = await attempt(request, lambda: _update(request, _values(body)))
-    if isinstance(outcome, PlatformError):
-        return await _form(request, Entered(body.texts, outcome), await _endpoint(request))
-    return led_to(request, "webhooks", outcome.id, notice=Notice.SAVED)
+    endpoint = await _update(request, _values(body))
+    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
 
 
 @router.post(f"{ENDPOINT}/enable", access=WRITE)
@@ -156,23 +169,6 @@ async def _secret(request: ApiRequest, issued: IssuedWebhookEndpoint) -> Respons
     )
 
 
-async def _form(
-    request: ApiRequest, entered: Entered, endpoint: WebhookEndpointBody | None
-) -> Response:
-    nouns: dict[str, list[EventType]] = {}
-    for event_type in EventType:
-        nouns.setdefault(event_type.partition(".")[0], []).append(event_type)
-    return await settings_page(
-        request,
-        "settings_webhook_form.html",
-        "webhooks",
-        entered=entered,
-        endpoint=endpoint,
-        nouns=nouns,
-        told=frozenset() if endpoint is None else frozenset(endpoint.event_types),
-    )
-
-
 SIGNS: Mapping[DeliveryStatus, str] = {
     DeliveryStatus.PENDING: "waiting",
     DeliveryStatus.DELIVERED: "succeeded",
@@ -199,6 +195,13 @@ async def get_webhook_endpoint_page(
         request,
         "settings_webhook.html",
         "webhooks",
+        api.get_webhook_endpoint,
+        (api.update_webhook_endpoint, {"enabled": not endpoint.enabled}),
+        api.test_webhook_endpoint,
+        api.rotate_webhook_endpoint_secret,
+        (api.list_webhook_deliveries, {"status": status}),
+        api.redeliver_webhook,
+        api.delete_webhook_endpoint,
         notice=notice,
         endpoint=endpoint,
         deliveries=[

@@ -1,0 +1,351 @@
+"""Pages of a plain resource, declared from the operations of the API that do the same.
+
+    Resource(noun="segment", at=f"{SETTINGS}/segments", listing=list_audience_segments, …).declare(
+        router
+    )
+
+The list, the forms and the deletion ask for what their operations ask for, and call these. A form
+is laid out from the body of its operation.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
+from api.console.entered import Entered, Fields, read_as, redisplays
+from api.console.forms import paged
+from api.console.rendering import page, see_other
+from api.console.shell import Shell, shell_of
+from api.console.words import plain, queried, sentence_case
+from api.console.workspace.settings import Notice, frame_of, turning
+from api.kernel.operation import Access, Endpoint
+from api.kernel.routing import ApiRequest, Cursor, Router, route_of
+from models.core.base import JsonObject
+from models.core.revisions import read_moment
+from runtime.errors import ConflictError, NotFoundError
+
+_PAGE = 50
+Stored = Any
+"""A resource as its operation answers it."""
+Trail = Sequence[tuple[str, str]]
+"""The pages above one, each with its title and path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a list."""
+
+    name: str
+    """The attribute that has its value."""
+    label: str
+    signs: Mapping[Any, str] = field(default_factory=dict)
+    """The sign by which each state is shown."""
+
+    def value(self, stored: Stored) -> object:
+        """The value; a word for a choice and for a list."""
+        value = attrgetter(self.name)(stored)
+        if isinstance(value, bool):
+            return "Yes" if value else ""
+        if isinstance(value, Enum):
+            return plain(value.value)
+        return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+    def sign(self, stored: Stored) -> str:
+        return self.signs.get(attrgetter(self.name)(stored), "")
+
+
+async def _no_offers(_: ApiRequest) -> Offers:
+    return {}
+
+
+async def _no_trail(_: ApiRequest, __: Shell) -> Trail:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """A resource with pages that show, make, change and delete it, as far as the API does."""
+
+    noun: str
+    at: str
+    """The path of the list."""
+    listing: Endpoint
+    creating: Endpoint
+    updating: Endpoint | None = None
+    deleting: Endpoint | None = None
+    reading: Endpoint | None = None
+    """Where none is there, one of the list."""
+    key: str = "id"
+    """The attribute by which one is found."""
+    parameter: str = ""
+    """The name of the key in the paths."""
+    label: str = "label"
+    """The attribute with its name."""
+    columns: Sequence[Column]
+    sentence: str
+    empty: str
+    """What a list without any says they are for."""
+    deletion: str = ""
+    """What a deletion means."""
+    words: Words = field(default_factory=dict)
+    without: Collection[str] = ()
+    """Keys of the bodies that the form does not have."""
+    moving: Mapping[str, Endpoint] = field(default_factory=dict)
+    """Keys that an operation of their own changes."""
+    fixed: Collection[str] = ()
+    """Keys that never change, and are part of the form of a new one alone."""
+    section: str = ""
+    """The section of the settings that it is in."""
+    template: str = "resource_form.html"
+    form: Callable[[ApiRequest, Entered, Stored | None], Awaitable[JsonObject]] | None = None
+    """What the page of the form shows besides."""
+    body: Callable[[ApiRequest, Mapping[str, str], Stored | None], Awaitable[JsonObject]] | None = (
+        None
+    )
+    """The parts of the body that the form has besides. Raises ValidationError."""
+    offers: Callable[[ApiRequest], Awaitable[Offers]] = _no_offers
+    trail: Callable[[ApiRequest, Shell], Awaitable[Trail]] = _no_trail
+    starts: Endpoint | None = None
+    """The endpoint that shows the form of a new one, where its query fills it in."""
+    leads: bool = False
+    """It has a page of its own, below the list, which its name leads to, and its forms."""
+    page_of: Callable[[Shell, Stored], str] | None = None
+    """The page that its forms lead to."""
+
+    @cached_property
+    def plural(self) -> str:
+        return f"{self.noun}s"
+
+    def key_of(self, stored: Stored) -> str:
+        """The key that paths name one by."""
+        return str(attrgetter(self.key)(stored))
+
+    def name_of(self, stored: Stored) -> str:
+        """The name of one."""
+        return attrgetter(self.label)(stored) or "Untitled"
+
+    def declare(self, router: Router, *, lists: bool = True) -> None:
+        """Declare the pages. A hand-made list is declared elsewhere."""
+        one = f"{self.at}/{{{self.parameter}}}"
+        word, words = self.noun.replace(" ", "_"), self.plural.replace(" ", "_")
+        if lists:
+            self._add(router, "GET", self.at, self._list(), f"get_{words}_page", self.listing)
+        new = f"{self.at}/new"
+        if self.starts is None:
+            self._add(router, "GET", new, self._new(), f"get_new_{word}", self.creating)
+        else:
+            self._add(router, "GET", new, self.starts, f"get_new_{word}", self.creating)
+        self._add(router, "POST", self.at, self._create(), f"create_{word}_by_form", self.creating)
+        if self.updating is not None:
+            edit = f"{one}/edit"
+            self._add(router, "GET", edit, self._edit(), f"get_{word}_form", self.updating)
+            self._add(router, "POST", edit, self._update(), f"edit_{word}", self.updating)
+        if self.deleting is not None:
+            name = f"delete_{word}_by_form"
+            self._add(router, "POST", f"{one}/delete", self._delete(), name, self.deleting)
+
+    def _add(  # the parts of a declaration
+        self, router: Router, method: str, path: str, handler: Endpoint, name: str, api: Endpoint
+    ) -> None:
+        access: Access = paged(route_of(api).operation.access)
+        is_form = method == "POST"
+        access = replace(access, idempotent=is_form, joins=is_form)
+        handler.__name__ = name
+        router.add(method, path, handler, access=access, errors=[ConflictError])
+
+    def _list(self) -> Endpoint:
+        async def listed(
+            request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+        ) -> Response:
+            answer = (await self.listing(request, limit=_PAGE, cursor=cursor)).data
+            shell = await shell_of(request)
+            return await self._page(
+                request,
+                shell,
+                "resource_list.html",
+                [self.listing, self.creating],
+                {
+                    "title": sentence_case(self.plural),
+                    "rows": _rows_of(answer),
+                    "turning": turning(request, cursor, answer.cursor),
+                    "notice": notice,
+                },
+            )
+
+        return listed
+
+    def _new(self) -> Endpoint:
+        async def new(request: ApiRequest) -> Response:
+            controls = await self._controls(request, None)
+            return await self.show(request, Entered(texts_of(controls, {})))
+
+        return new
+
+    def _create(self) -> Endpoint:
+        @redisplays(self.show)
+        async def create(request: ApiRequest, body: Fields) -> Response:
+            controls = await self._controls(request, None)
+            wanted = values_of(controls, body.texts, {}) | await self._more(request, body, None)
+            made = (await self.creating(request, read_as(_shape(self.creating), wanted))).data
+            return await self._led(request, Notice.ADDED, made)
+
+        return create
+
+    def _edit(self) -> Endpoint:
+        async def edit(request: ApiRequest) -> Response:
+            stored = await self._stored(request)
+            controls = await self._controls(request, stored)
+            return await self.show(request, Entered(texts_of(controls, _wire(stored))))
+
+        return edit
+
+    def _update(self) -> Endpoint:
+        @redisplays(self.show)
+        async def update(request: ApiRequest, body: Fields) -> Response:
+            assert self.updating is not None, "a resource without changes has no such form"
+            stored = await self._stored(request)
+            before = _wire(stored)
+            controls = await self._controls(request, stored)
+            after = values_of(controls, body.texts, before)
+            changed = {
+                one.key: after.get(one.key, one.default)
+                for one in controls
+                if after.get(one.key) != before.get(one.key)
+            }
+            moved = {key: changed.pop(key) for key in self.moving if key in changed}
+            wanted = changed | await self._more(request, body, stored)
+            known = {
+                name: read_moment(body.texts.get("updatedAt"), "updatedAt")
+                for name in route_of(self.updating).operation.preconditions
+            }
+            if wanted:
+                await self.updating(request, read_as(_shape(self.updating), wanted), **known)
+            for key, value in moved.items():
+                operation = self.moving[key]
+                await operation(request, read_as(_shape(operation), {key: value}))
+            return await self._led(request, Notice.SAVED, stored)
+
+        return update
+
+    def _delete(self) -> Endpoint:
+        async def delete(request: ApiRequest) -> Response:
+            assert self.deleting is not None, "a resource that stays has no such form"
+            await self.deleting(request)
+            return see_other(queried(_path(request, self.at), notice=Notice.REMOVED))
+
+        return delete
+
+    async def show(self, request: ApiRequest, entered: Entered) -> Response:
+        """The form of a new one or of one that is stored."""
+        stored = await self._stored(request) if self.parameter in request.path_params else None
+        controls = await self._controls(request, stored)
+        operation = self.creating if stored is None else self.updating
+        assert operation is not None, "the form has an operation"
+        more = {} if self.form is None else await self.form(request, entered, stored)
+        name = "" if stored is None else self.name_of(stored)
+        return await self._page(
+            request,
+            await shell_of(request),
+            self.template,
+            [operation] if stored is None or self.deleting is None else [operation, self.deleting],
+            {
+                "title": name or f"New {self.noun}",
+                "entered": entered,
+                "stored": stored,
+                "controls": controls,
+                "place": _path(request, self.at),
+                **more,
+            },
+        )
+
+    async def _page(
+        self,
+        request: ApiRequest,
+        shell: Shell,
+        template: str,
+        operations: Sequence[Endpoint],
+        context: Mapping[str, Any],
+    ) -> Response:
+        return page(
+            request,
+            template,
+            shell,
+            resource=self,
+            trail=await self.trail(request, shell),
+            may_write=self._may(request, self.creating),
+            may_edit=self._may(request, self.updating),
+            may_delete=self._may(request, self.deleting),
+            api=shell.calls(*operations),
+            **frame_of(request, self.section),
+            **context,
+        )
+
+    def _may(self, request: ApiRequest, operation: Endpoint | None) -> bool:
+        """True for who has the scopes of an operation; it checks the level itself."""
+        if operation is None:
+            return False
+        access = route_of(operation).operation.access
+        if access.platform_admin:
+            return request.principal.platform_admin
+        scopes = frozenset() if request.workspace_id is None else request.actor.scopes
+        return access.lacking(scopes) is None
+
+    async def _controls(self, request: ApiRequest, stored: Stored | None) -> list[Control]:
+        without = {*self.without, *(self.fixed if stored is not None else ())}
+        return laid_out(
+            _shape(self.creating),
+            "",
+            words=self.words,
+            offers=await self.offers(request),
+            without=without,
+        )
+
+    async def _more(self, request: ApiRequest, body: Fields, stored: Stored | None) -> JsonObject:
+        return {} if self.body is None else await self.body(request, body.texts, stored)
+
+    async def _stored(self, request: ApiRequest) -> Stored:
+        """The one of the path. Raises NotFoundError."""
+        if self.reading is not None:
+            return (await self.reading(request)).data
+        wanted = request.path_params[self.parameter]
+        answer = (await self.listing(request)).data
+        for one in _rows_of(answer):
+            if self.key_of(one) == wanted:
+                return one
+        raise NotFoundError(self.noun)
+
+    async def _led(self, request: ApiRequest, notice: Notice, stored: Stored) -> Response:
+        path = _path(request, self.at)
+        if self.page_of is not None:
+            return see_other(self.page_of(await shell_of(request), stored))
+        if self.leads:
+            path = f"{path}/{self.key_of(stored)}"
+        return see_other(queried(path, notice=notice))
+
+
+def _shape(operation: Endpoint) -> type[BaseModel]:
+    """The body of an operation."""
+    body = route_of(operation).operation.body
+    assert body is not None, "the operation has a body"
+    shape: type[BaseModel] = body.shape
+    return shape
+
+
+def _rows_of(answer: BaseModel) -> Sequence[Stored]:
+    """The rows of a list, whatever it calls them."""
+    return next(value for _, value in answer if isinstance(value, list))
+
+
+def _wire(stored: BaseModel) -> JsonObject:
+    return stored.model_dump(mode="json", by_alias=True)
+
+
+def _path(request: ApiRequest, path: str) -> str:
+    return path.format_map(request.path_params)
