@@ -63,6 +63,7 @@ UNJUDGED = {
     ),
     "/workspaces/{workspaceId}/integrations/mounts/{mountId}",
     "/workspaces/{workspaceId}/settings/experiments/{experimentId}",
+    "/workspaces/{workspaceId}/settings/experiments/{experimentId}/edit",
     "/workspaces/{workspaceId}/automations/{automationId}/settings/webhook-secret",
     # Their addresses have tokens. Tests of their own look at them.
     "/sign-in/{signInToken}",
@@ -278,6 +279,12 @@ async def settings_pages(person: Person, space: Space) -> dict[str, str]:
         "preferences": f"{place}/settings/notifications",
         "system": f"{place}/settings/system",
         "experiments": f"{place}/settings/experiments",
+        "new experiment": f"{place}/settings/experiments/new",
+        "segments": f"{place}/settings/segments",
+        "new segment": f"{place}/settings/segments/new",
+        "profile": f"{place}/settings/profile",
+        "workspaces": "/workspaces",
+        "new workspace": "/workspaces/new",
         "release notices": f"{place}/settings/release-notices",
     }
 

@@ -189,15 +189,15 @@ async def test_forms_work_without_scripts(
     await page.send("Emulation.setScriptExecutionDisabled", value=True)
     await page.open(f"{at}/secrets")
     await page.write("#f-name", "not a name")
-    await page.write("#f-value", "hidden")
+    await page.write("#f-secretValue", "hidden")
     await page.click(".row-form button")
     await page.until("document.querySelector('.fault') !== null")
     assert await page.evaluate("document.querySelector('#f-name').value") == "not a name"
-    assert await page.evaluate("document.querySelector('#f-value').value") == ""
+    assert await page.evaluate("document.querySelector('#f-secretValue').value") == ""
     await page.screenshot(screens / "settings-refused.png")
     await page.evaluate("document.querySelector('#f-name').select()")
     await page.write("#f-name", "CRM_TOKEN")
-    await page.write("#f-value", "hidden")
+    await page.write("#f-secretValue", "hidden")
     await page.click(".row-form button")
     await page.until("document.querySelector('.notice') !== null")
     await page.click("td .confirm:last-child summary")

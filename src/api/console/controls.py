@@ -85,14 +85,14 @@ class Control:
         ]
         if not self.is_named:
             return [values_of(row, texts, {}) for row in filled] or None
-        named: JsonObject = {}
+        by_name: JsonObject = {}
         for name, *others in filled:
             key = texts.get(name.name, "")
-            if not key or key in named:
+            if not key or key in by_name:
                 message = "Use each name once." if key else "Enter a name."
                 raise ValidationError.at(name.name, message)
-            named[key] = values_of(others, texts, {})
-        return named or None
+            by_name[key] = values_of(others, texts, {})
+        return by_name or None
 
     def text_of(self, settings: JsonObject) -> str:
         """The text that shows a stored value; empty without one."""
@@ -249,9 +249,9 @@ def _columns(
         for key, part in row.get("properties", {}).items()
         if key not in without
     ]
-    named = resolved.get("type") == "object"
+    has_names = resolved.get("type") == "object"
     name = _control(_NAMED, _NAMED, ("Name", ""), {"type": "string"}, None, is_required=False)
-    cells = [name, *cells] if named else cells
+    cells = [name, *cells] if has_names else cells
     return [one for one in cells if one.look not in {"json", "rows"}]
 
 

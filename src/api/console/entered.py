@@ -86,7 +86,7 @@ class Entered:
 
     texts: Mapping[str, str]
     refusal: PlatformError | None = None
-    _shown: list[str] = field(default_factory=list, repr=False, compare=False)
+    _faults_shown: list[str] = field(default_factory=list, repr=False, compare=False)
     """The wrong fields that the page has shown so far."""
 
     def text(self, name: str, default: object = "") -> str:
@@ -105,8 +105,8 @@ class Entered:
     def takes_focus(self, name: str) -> bool:
         """True for the first wrong field of the page, in the order in which they are rendered."""
         if self.wrong(name):
-            self._shown.append(name)
-        return self._shown[:1] == [name]
+            self._faults_shown.append(name)
+        return self._faults_shown[:1] == [name]
 
     def general(self, *fields: str) -> str:
         """The fault that no field of the form tells."""

@@ -48,17 +48,17 @@ class Column:
     signs: Mapping[Any, str] = field(default_factory=dict)
     """The sign by which each state is shown."""
 
-    def value(self, stored: Stored) -> object:
+    def value(self, row: Stored) -> object:
         """The value; a word for a choice and for a list."""
-        value = attrgetter(self.name)(stored)
+        value = attrgetter(self.name)(row)
         if isinstance(value, bool):
             return "Yes" if value else ""
         if isinstance(value, Enum):
             return plain(value.value)
         return ", ".join(map(str, value)) if isinstance(value, list) else value
 
-    def sign(self, stored: Stored) -> str:
-        return self.signs.get(attrgetter(self.name)(stored), "")
+    def sign(self, row: Stored) -> str:
+        return self.signs.get(attrgetter(self.name)(row), "")
 
 
 async def _no_offers(_: ApiRequest) -> Offers:
@@ -81,7 +81,7 @@ class Resource:
     updating: Endpoint | None = None
     deleting: Endpoint | None = None
     reading: Endpoint | None = None
-    """Where none is there, one of the list."""
+    """Without one, the resource is found in its list."""
     key: str = "id"
     """The attribute by which one is found."""
     parameter: str = ""
@@ -91,9 +91,9 @@ class Resource:
     columns: Sequence[Column]
     sentence: str
     empty: str
-    """What a list without any says they are for."""
+    """Their purpose, which an empty list tells."""
     deletion: str = ""
-    """What a deletion means."""
+    """The consequence of a deletion."""
     words: Words = field(default_factory=dict)
     without: Collection[str] = ()
     """Keys of the bodies that the form does not have."""
@@ -105,7 +105,7 @@ class Resource:
     """The section of the settings that it is in."""
     template: str = "resource_form.html"
     form: Callable[[ApiRequest, Entered, Stored | None], Awaitable[JsonObject]] | None = None
-    """What the page of the form shows besides."""
+    """The context of a template of its own."""
     body: Callable[[ApiRequest, Mapping[str, str], Stored | None], Awaitable[JsonObject]] | None = (
         None
     )
@@ -123,17 +123,17 @@ class Resource:
     def plural(self) -> str:
         return f"{self.noun}s"
 
-    def key_of(self, stored: Stored) -> str:
+    def key_of(self, row: Stored) -> str:
         """The key that paths name one by."""
-        return str(attrgetter(self.key)(stored))
+        return str(attrgetter(self.key)(row))
 
-    def name_of(self, stored: Stored) -> str:
+    def name_of(self, row: Stored) -> str:
         """The name of one."""
-        return attrgetter(self.label)(stored) or "Untitled"
+        return attrgetter(self.label)(row) or "Untitled"
 
     def declare(self, router: Router, *, lists: bool = True) -> None:
         """Declare the pages. A hand-made list is declared elsewhere."""
-        one = f"{self.at}/{{{self.parameter}}}"
+        page_path = f"{self.at}/{{{self.parameter}}}"
         word, words = self.noun.replace(" ", "_"), self.plural.replace(" ", "_")
         if lists:
             self._add(router, "GET", self.at, self._list(), f"get_{words}_page", self.listing)
@@ -144,12 +144,12 @@ class Resource:
             self._add(router, "GET", new, self.starts, f"get_new_{word}", self.creating)
         self._add(router, "POST", self.at, self._create(), f"create_{word}_by_form", self.creating)
         if self.updating is not None:
-            edit = f"{one}/edit"
+            edit = f"{page_path}/edit"
             self._add(router, "GET", edit, self._edit(), f"get_{word}_form", self.updating)
             self._add(router, "POST", edit, self._update(), f"edit_{word}", self.updating)
         if self.deleting is not None:
             name = f"delete_{word}_by_form"
-            self._add(router, "POST", f"{one}/delete", self._delete(), name, self.deleting)
+            self._add(router, "POST", f"{page_path}/delete", self._delete(), name, self.deleting)
 
     def _add(  # the parts of a declaration
         self, router: Router, method: str, path: str, handler: Endpoint, name: str, api: Endpoint
@@ -192,47 +192,47 @@ class Resource:
         @redisplays(self.show)
         async def create(request: ApiRequest, body: Fields) -> Response:
             controls = await self._controls(request, None)
-            wanted = values_of(controls, body.texts, {}) | await self._more(request, body, None)
-            made = (await self.creating(request, read_as(_shape(self.creating), wanted))).data
+            values = values_of(controls, body.texts, {}) | await self._more(request, body, None)
+            made = (await self.creating(request, read_as(_shape(self.creating), values))).data
             return await self._led(request, Notice.ADDED, made)
 
         return create
 
     def _edit(self) -> Endpoint:
         async def edit(request: ApiRequest) -> Response:
-            stored = await self._stored(request)
-            controls = await self._controls(request, stored)
-            return await self.show(request, Entered(texts_of(controls, _wire(stored))))
+            row = await self._stored(request)
+            controls = await self._controls(request, row)
+            return await self.show(request, Entered(texts_of(controls, _wire(row))))
 
         return edit
 
     def _update(self) -> Endpoint:
         @redisplays(self.show)
-        async def update(request: ApiRequest, body: Fields) -> Response:
+        async def submit(request: ApiRequest, body: Fields) -> Response:
             assert self.updating is not None, "a resource without changes has no such form"
-            stored = await self._stored(request)
-            before = _wire(stored)
-            controls = await self._controls(request, stored)
+            row = await self._stored(request)
+            before = _wire(row)
+            controls = await self._controls(request, row)
             after = values_of(controls, body.texts, before)
-            changed = {
+            changes = {
                 one.key: after.get(one.key, one.default)
                 for one in controls
                 if after.get(one.key) != before.get(one.key)
             }
-            moved = {key: changed.pop(key) for key in self.moving if key in changed}
-            wanted = changed | await self._more(request, body, stored)
+            moves = {key: changes.pop(key) for key in self.moving if key in changes}
+            update = changes | await self._more(request, body, row)
             known = {
                 name: read_moment(body.texts.get("updatedAt"), "updatedAt")
                 for name in route_of(self.updating).operation.preconditions
             }
-            if wanted:
-                await self.updating(request, read_as(_shape(self.updating), wanted), **known)
-            for key, value in moved.items():
+            if update:
+                await self.updating(request, read_as(_shape(self.updating), update), **known)
+            for key, value in moves.items():
                 operation = self.moving[key]
                 await operation(request, read_as(_shape(operation), {key: value}))
-            return await self._led(request, Notice.SAVED, stored)
+            return await self._led(request, Notice.SAVED, row)
 
-        return update
+        return submit
 
     def _delete(self) -> Endpoint:
         async def delete(request: ApiRequest) -> Response:
@@ -243,25 +243,25 @@ class Resource:
         return delete
 
     async def show(self, request: ApiRequest, entered: Entered) -> Response:
-        """The form of a new one or of one that is stored."""
-        stored = await self._stored(request) if self.parameter in request.path_params else None
-        controls = await self._controls(request, stored)
-        operation = self.creating if stored is None else self.updating
+        """The form of a new one or of one that is row."""
+        row = await self._stored(request) if self.parameter in request.path_params else None
+        controls = await self._controls(request, row)
+        operation = self.creating if row is None else self.updating
         assert operation is not None, "the form has an operation"
-        more = {} if self.form is None else await self.form(request, entered, stored)
-        name = "" if stored is None else self.name_of(stored)
+        extras = {} if self.form is None else await self.form(request, entered, row)
+        name = "" if row is None else self.name_of(row)
         return await self._page(
             request,
             await shell_of(request),
             self.template,
-            [operation] if stored is None or self.deleting is None else [operation, self.deleting],
+            [operation] if row is None or self.deleting is None else [operation, self.deleting],
             {
                 "title": name or f"New {self.noun}",
                 "entered": entered,
-                "stored": stored,
+                "stored": row,
                 "controls": controls,
                 "place": _path(request, self.at),
-                **more,
+                **extras,
             },
         )
 
@@ -297,8 +297,8 @@ class Resource:
         scopes = frozenset() if request.workspace_id is None else request.actor.scopes
         return access.lacking(scopes) is None
 
-    async def _controls(self, request: ApiRequest, stored: Stored | None) -> list[Control]:
-        without = {*self.without, *(self.fixed if stored is not None else ())}
+    async def _controls(self, request: ApiRequest, row: Stored | None) -> list[Control]:
+        without = {*self.without, *(self.fixed if row is not None else ())}
         return laid_out(
             _shape(self.creating),
             "",
@@ -307,8 +307,8 @@ class Resource:
             without=without,
         )
 
-    async def _more(self, request: ApiRequest, body: Fields, stored: Stored | None) -> JsonObject:
-        return {} if self.body is None else await self.body(request, body.texts, stored)
+    async def _more(self, request: ApiRequest, body: Fields, row: Stored | None) -> JsonObject:
+        return {} if self.body is None else await self.body(request, body.texts, row)
 
     async def _stored(self, request: ApiRequest) -> Stored:
         """The one of the path. Raises NotFoundError."""
@@ -321,12 +321,12 @@ class Resource:
                 return one
         raise NotFoundError(self.noun)
 
-    async def _led(self, request: ApiRequest, notice: Notice, stored: Stored) -> Response:
+    async def _led(self, request: ApiRequest, notice: Notice, row: Stored) -> Response:
         path = _path(request, self.at)
         if self.page_of is not None:
-            return see_other(self.page_of(await shell_of(request), stored))
+            return see_other(self.page_of(await shell_of(request), row))
         if self.leads:
-            path = f"{path}/{self.key_of(stored)}"
+            path = f"{path}/{self.key_of(row)}"
         return see_other(queried(path, notice=notice))
 
 
@@ -343,8 +343,8 @@ def _rows_of(answer: BaseModel) -> Sequence[Stored]:
     return next(value for _, value in answer if isinstance(value, list))
 
 
-def _wire(stored: BaseModel) -> JsonObject:
-    return stored.model_dump(mode="json", by_alias=True)
+def _wire(row: BaseModel) -> JsonObject:
+    return row.model_dump(mode="json", by_alias=True)
 
 
 def _path(request: ApiRequest, path: str) -> str:

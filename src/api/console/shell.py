@@ -97,10 +97,10 @@ class Shell:
         assert self.workspace is not None, "the page is about a workspace"
         return "/".join(("/workspaces", str(self.workspace.workspace.id), *map(str, parts)))
 
-    def call(self, endpoint: Endpoint, sent: object = None, **ids: object) -> str:
+    def call(self, endpoint: Endpoint, payload: object = None, **ids: object) -> str:
         """The command that makes the same call of the API with a key of one's own.
 
-        `sent` is its body, or the query of a GET; without one it has the example of the operation.
+        `payload` is its body, or the query of a GET; without one it is the operation's example.
         What the path of the page does not name is named by `ids`.
         """
         operation, path = route_of(endpoint).operation, route_of(endpoint).path
@@ -109,9 +109,9 @@ class Shell:
         named = {to_camel(name): one for name, one in ids.items()}
         path = path.format_map(known | own | dict(self.parameters) | named)
         query = dict(own) if operation.chooses_workspace else {}
-        if operation.method == "GET" and isinstance(sent, Mapping):
-            return curl(self.base, "GET", queried(path, **query, **sent))
-        body = _example(operation) if sent is None else sent
+        if operation.method == "GET" and isinstance(payload, Mapping):
+            return curl(self.base, "GET", queried(path, **query, **payload))
+        body = _example(operation) if payload is None else payload
         text = None if body is None else json.dumps(body, ensure_ascii=False)
         return curl(self.base, operation.method, queried(path, **query), text)
 
@@ -121,8 +121,8 @@ class Shell:
         """The calls of some operations by what they do; each may have its own body or query."""
         pairs = [one if isinstance(one, tuple) else (one, None) for one in operations]
         return {
-            sentence_case(endpoint.__name__.replace("_", " ")): self.call(endpoint, sent, **ids)
-            for endpoint, sent in pairs
+            sentence_case(endpoint.__name__.replace("_", " ")): self.call(endpoint, payload, **ids)
+            for endpoint, payload in pairs
         }
 
     def first_steps(self) -> str:

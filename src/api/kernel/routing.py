@@ -168,7 +168,6 @@ class Router:
             refuse=self._refuse,
             deprecated=deprecated,
         )
-        is_documented = documented and self._documented
         route = Route(
             path,
             operation,
@@ -176,7 +175,7 @@ class Router:
             tuple(errors),
             media_type,
             tuple(statuses),
-            is_documented,
+            documented and self._documented,
             tuple(headers),
         )
         self.routes.append(route)

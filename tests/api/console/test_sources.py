@@ -64,7 +64,8 @@ async def test_what_is_wrong_is_told_and_comes_back(
     assert answer.status_code == 400
     assert words in answer.text
     assert HOSTILE not in answer.text
-    assert "Submit again" in answer.text
+    assert 'action="' + f"/workspaces/{space.id}/data-sources" in answer.text
+    assert ("Orders" in answer.text) is (field != "label")
 
 
 async def test_a_database_that_is_closed_to_the_reader_is_not_named(

@@ -54,8 +54,8 @@ async def _preview_page(
     request: ApiRequest, entered: Entered, kind: FieldKind | None = None
 ) -> Response:
     field = await field_of(request)
-    sent = {one.value: one for one in FieldKind}.get(entered.texts.get("kind", ""))
-    kind = kind or sent or next(iter(_kinds(field)), None)
+    kinds = {kind.value: kind for kind in FieldKind}
+    kind = kind or kinds.get(entered.texts.get("kind", "")) or next(iter(_kinds(field)), None)
     preview, problem = await _preview(request, field, kind)
     shell = await shell_of(request)
     place = fields_path(field.database_id)

@@ -59,10 +59,10 @@ async def _form_page(
     place = fields_path(database.id)
     if field is None:
         calls = shell.calls((api.create_field, _shown_body(form)))
-        stored: dict[str, Any] = {"kinds": KINDS, "counts": {}}
+        context: dict[str, Any] = {"kinds": KINDS, "counts": {}}
     else:
         calls = shell.calls((api.update_field, {"label": form.entered.text("label")}))
-        stored = await _stored(request, form, database, field)
+        context = await _field_context(request, form, database, field)
     return page(
         request,
         "field_form.html",
@@ -74,7 +74,7 @@ async def _form_page(
         place=place,
         at=place if field is None else f"{place}/{field.id}/edit",
         api=calls,
-        **stored,
+        **context,
     )
 
 
@@ -85,10 +85,10 @@ def _shown_body(form: FieldForm) -> JsonObject:
         return {"label": form.entered.text("label"), "kind": form.kind.value}
 
 
-async def _stored(
+async def _field_context(
     request: ApiRequest, form: FieldForm, database: DatabaseDetail, field: FieldShape
 ) -> dict[str, Any]:
-    """What the page of a stored field says about it."""
+    """The facts of a stored field that its page shows."""
     usages = await field_usages(request.work, request.actor, database)
     targets = await targets_of(request, [field])
     is_title = field.key == TITLE_KEY

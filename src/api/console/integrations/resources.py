@@ -192,7 +192,7 @@ async def _listing(
     shell = await shell_of(request)
     level = {"parent": question.parent_external_id, "q": question.query}
     answer = outcome.value
-    asked = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
+    body = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
     return page(
         request,
         "browse.html",
@@ -206,7 +206,7 @@ async def _listing(
         waits=call is not None and outcome.waits,
         resources=[(one, json.dumps(one)) for one in (answer.resources if answer else [])],
         live=queried(request.url.path, **level, cursor=question.cursor, call=call),
-        api=shell.calls((api.browse_connection, asked)),
+        api=shell.calls((api.browse_connection, body)),
     )
 
 

@@ -166,7 +166,7 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
     body, refusal = FromNode.model_validate(entered.texts), entered.refusal
     viewed = await overview(request.work, request.actor, request.ids["runId"])
     shell = await shell_of(request)
-    wanted = {"nodeId": _first(viewed.graph.nodes), "replayOfRunId": str(viewed.run.id)}
+    start = {"nodeId": _first(viewed.graph.nodes), "replayOfRunId": str(viewed.run.id)}
     return page(
         request,
         "from_node.html",
@@ -174,7 +174,7 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
         viewed=viewed,
         body=body,
         faults=[] if refusal is None else faults_of(refusal),
-        api=shell.calls((api.run_automation_from_node, wanted)),
+        api=shell.calls((api.run_automation_from_node, start)),
         refusal=refusal,
     )
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from api.console.entered import Form, given, read_as
+from api.console.entered import BLANK, Entered, Form, given, read_as, redisplays
 from api.console.forms import done, paged, read_json
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
@@ -100,9 +100,12 @@ async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     return page(request, "sources.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
-@router.get(f"{_ALL}/new", access=paged(CREATE))
-async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTTP_JSON) -> Response:
-    """Describe a new data source."""
+async def _new(
+    request: ApiRequest, entered: Entered, kind: DataSourceKind | None = None
+) -> Response:
+    """The form of a new data source of a kind."""
+    named_kinds = {kind.value: kind for kind in DataSourceKind}
+    kind = kind or named_kinds.get(entered.texts.get("kind", "")) or DataSourceKind.HTTP_JSON
     example = EXAMPLES.get(kind, {})
     shell = await shell_of(request)
     body = {"label": "Orders", "kind": kind.value, "config": example, "keyFields": ["id"]}
@@ -115,11 +118,19 @@ async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTT
         draft={"kind": kind.value, "config": json.dumps(example, indent=2)},
         modes=MODES,
         removals=REMOVALS,
+        entered=entered,
         api=shell.calls((api.create_data_source, body)),
     )
 
 
+@router.get(f"{_ALL}/new", access=paged(CREATE))
+async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTTP_JSON) -> Response:
+    """Describe a new data source."""
+    return await _new(request, BLANK, kind)
+
+
 @router.post(_ALL, access=paged(CREATE), errors=[ConflictError])
+@redisplays(_new)
 async def create(request: ApiRequest, body: NewSource) -> Response:
     """Create a data source, and lead to it."""
     keys = [key.strip() for key in body.key_fields.split(",")]
@@ -228,6 +239,7 @@ _ROWS = 20
 
 
 @router.post(f"{_ALL}/preview", access=_READ)
+@redisplays(_new)
 async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     """Read the first rows of a source that is being described."""
     fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}

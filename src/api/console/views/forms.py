@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered
@@ -152,19 +153,19 @@ def manifest_of(fields: FieldSpecs, texts: Mapping[str, str], before: JsonObject
         manifest = {**manifest, part: settings} if part else settings
     if kind is ViewKind.CHART:
         manifest = {**manifest, "chart": _chart(manifest["chart"], texts)}
-    shown = _typed_fields(fields, texts)
+    in_order = _typed_fields(fields, texts)
     if kind is ViewKind.FORM:
-        asked = _questions(shown, (before.get("form") or {}).get("fields"))
-        return {**manifest, "form": {**manifest["form"], "fields": asked}}
+        questions = _questions(in_order, (before.get("form") or {}).get("fields"))
+        return {**manifest, "form": {**manifest["form"], "fields": questions}}
     queried = {
         "groupBy": _group(texts, before),
         "sorts": _sorts(texts, before),
         "filter": _filter(fields, texts, before),
     }
-    if shown:
+    if in_order:
         widths = {one["key"]: one for one in before.get("fields") or ()}
         queried["fields"] = [
-            {**widths.get(one.key, {}), "key": one.key, "visible": one.visible} for one in shown
+            {**widths.get(one.key, {}), "key": one.key, "visible": one.visible} for one in in_order
         ]
     others = {name: part for name, part in manifest.items() if name not in queried}
     return {**others, **{name: part for name, part in queried.items() if part}}
@@ -208,7 +209,7 @@ def _form(
         sorts=min(_MOST_ROWS, max([-1, *sorts]) + 1 + _SPARE_SORTS),
         conditions=min(_MOST_ROWS, max([-1, *conditions]) + 1 + _SPARE_CONDITIONS),
         keeps_filter=_read_filter(manifest.get("filter"))[0] == KEPT,
-        controls=[one for controls in _controls(kind, fields).values() for one in controls],
+        controls=[*chain.from_iterable(_controls(kind, fields).values())],
         aggregates=_AGGREGATES if kind is ViewKind.CHART else (),
         asks=kind is ViewKind.FORM,
         entered=entered,
