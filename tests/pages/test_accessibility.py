@@ -179,6 +179,8 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "home": place,
         "search": f"{place}/search?q=order",
         "content": f"{place}/items",
+        "new item": f"{place}/items/new?kind=dashboard",
+        "edit item": f"{place}/items/{orders['itemId']}/edit",
         "new database": f"{place}/databases/new",
         "grid": database,
         "board": f"{database}?view={view['By state']}",
@@ -187,6 +189,7 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "edit": f"/records/{record}/edit",
         "new record": f"/databases/{orders['id']}/records/new",
         **field_pages(orders),
+        **await template_pages(person, orders),
         "import": f"{place}/import",
         "legacy imports": "/legacy-imports",
         "data sources": f"{place}/data-sources",
@@ -194,6 +197,17 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "data source": f"{place}/data-sources/{source['id']}",
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
+    }
+
+
+async def template_pages(person: Person, database: dict[str, Any]) -> dict[str, str]:
+    """Pages of the record templates of a database."""
+    place = f"/databases/{database['id']}/record-templates"
+    made = await person.call("POST", f"/v1{place}", {"label": "Usual"})
+    return {
+        "record templates": place,
+        "new record template": f"{place}/new",
+        "edit record template": f"{place}/{made['id']}/edit",
     }
 
 
@@ -209,6 +223,10 @@ def field_pages(database: dict[str, Any]) -> dict[str, str]:
         "edit field": f"{place}/{select}/edit",
         "convert field": f"{place}/{select}/convert",
         "new view": f"/databases/{database['id']}/views/new",
+        **{
+            f"new view, {kind}": f"/databases/{database['id']}/views/new?kind={kind}"
+            for kind in ("chart", "form", "timeline")
+        },
         "edit view": f"/databases/{database['id']}/views/{database['views'][0]['id']}/edit",
     }
 
