@@ -113,7 +113,11 @@ async def test_two_versions_are_one_picture(
     edges = "document.querySelectorAll('#graph .edge[data-change]').length"
     assert await page.evaluate(edges) == 2
     assert await page.evaluate(f"document.body.innerText.includes({quoted(HOSTILE)})")
-    pages = {"version": f"/versions/{newer}?against={older}", "editor": "/edit?tab=json", "run-form": "/run"}
+    pages = {
+        "version": f"/versions/{newer}?against={older}",
+        "editor": "/edit?tab=json",
+        "run-form": "/run",
+    }
     for name, tail in {**pages, "automation-settings": "/settings", "automation-page": ""}.items():
         for dark in (False, True):
             await page.show(dark=dark)

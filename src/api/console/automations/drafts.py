@@ -14,9 +14,10 @@ from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl, indented, queried
+from api.console.words import indented, queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId
+from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automations import commands, queries
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
@@ -231,7 +232,6 @@ async def _editor(
     run_id: Id | None = None,
 ) -> Response:
     shell = await shell_of(request)
-    path = f"/v1{path_of(request)}"
     return page(
         request,
         "editor.html",
@@ -244,12 +244,12 @@ async def _editor(
         refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,
-        calls={
-            "Save draft": curl(shell.base, "PATCH", path, '{"graph": {"nodes": []}}'),
-            "Validate graph": curl(shell.base, "POST", f"{path}/validate", "{}"),
-            "Publish draft": curl(shell.base, "POST", f"{path}/publish", "{}"),
-            "Discard draft": curl(shell.base, "POST", f"{path}/discard-draft"),
-        },
+        calls=shell.calls(
+            api.update_automation,
+            api.validate_automation,
+            api.publish_automation,
+            api.discard_draft,
+        ),
     )
 
 

@@ -12,13 +12,13 @@ from functools import cache
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, attempt, read_as
-from api.console.forms import Form, paged
+from api.console.entered import Entered, Form, attempt, read_as
+from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest
+from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATIONS
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import AutomationDetail, CreateAutomation
@@ -266,14 +266,12 @@ async def _tables(request: ApiRequest) -> Sequence[DatabaseDetail]:
 
 async def _gallery(request: ApiRequest) -> Response:
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/automations"
-    call = curl(shell.base, "POST", path, '{"label": "Hello"}')
+    call = shell.call(api.create_automation)
     return page(request, "new_automation.html", shell, groups=starters(), starter=None, call=call)
 
 
 async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Response:
     shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/automations"
     names: Iterator[str] = iter(["firstTable", "secondTable"])
     return page(
         request,
@@ -284,5 +282,5 @@ async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Resp
         asked=[(name, table) for name, table in zip(names, starter.tables.values(), strict=False)],
         tables=await _tables(request) if starter.tables else (),
         new=NEW if Scope.DATABASES_WRITE in request.actor.scopes else None,
-        call=curl(shell.base, "POST", path, '{"label": "Hello"}'),
+        call=shell.call(api.create_automation),
     )
