@@ -46,7 +46,7 @@ async def chromium(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pr
 
 @pytest_asyncio.fixture
 async def page(chromium: Protocol) -> AsyncIterator[Page]:
-    """A fresh tab; whatever went wrong in it fails the test."""
+    """A fresh tab; any error in it fails the test."""
     async with chromium.page() as page:
         yield page
     assert page.problems == []

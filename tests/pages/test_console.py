@@ -219,7 +219,7 @@ async def test_the_keyboard_reaches_the_content(page: Page, server: Server, pers
 
 
 @pytest.mark.long
-async def test_a_list_is_refreshed_while_somebody_looks(
+async def test_a_list_is_refreshed_while_it_is_shown(
     page: Page, server: Server, person: Person
 ) -> None:
     automation_id = await person.automation(graph(node("only", "transform", output={})))

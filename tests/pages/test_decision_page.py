@@ -25,7 +25,7 @@ FORM = [
 
 
 async def asked(person: Person, user_id: UUID) -> tuple[str, str]:
-    """A run that asks somebody, and the path of the link they are sent."""
+    """A run that asks a person, and the path of the link they are sent."""
     config = {"assignees": [str(user_id)], "title": "Refund 1042?", "message": HOSTILE}
     content = graph(
         node("ask", "approval", **config, form=FORM),

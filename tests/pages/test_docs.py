@@ -56,7 +56,7 @@ async def test_each_kind_has_a_page_with_an_example(client: Client, section: str
         assert section == "expressions" or json.loads(text)
 
 
-async def test_the_input_of_a_change_is_told_by_the_names_of_its_ids(client: Client) -> None:
+async def test_the_input_of_a_change_is_described_by_the_names_of_its_ids(client: Client) -> None:
     for kind in OperationKind:
         page = unescape(re.sub("<[^>]+>", "", (await client.get(f"/docs/changes/{kind}")).text))
         told = re.search(r"Input\s*(.*?)the keys of", page, re.DOTALL)
@@ -71,7 +71,7 @@ async def test_every_kind_of_error_says_what_to_do(client: Client) -> None:
         assert f"<dt><code>{kind}</code></dt>" in page
 
 
-async def test_every_link_of_the_pages_leads_somewhere(app: FastAPI, client: Client) -> None:
+async def test_every_link_of_the_pages_has_a_target(app: FastAPI, client: Client) -> None:
     described: Documentation = await app.documentation()  # type: ignore[attr-defined]
     pages = {path: page.content.decode() for path, page in described.pages.items()}
     html = {path: text for path, text in pages.items() if text.startswith("<!DOCTYPE html>")}

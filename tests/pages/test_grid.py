@@ -65,7 +65,7 @@ async def test_cells_are_reached_and_typed_by_keys_alone(
     assert sorted(one["data"]["price"] for one in shown["records"]) == [1, 12.5]
 
 
-async def test_what_cannot_be_typed_is_told_and_stays(
+async def test_an_invalid_value_is_reported_and_stays(
     page: Page, server: Server, space: Space, goods: str
 ) -> None:
     await open_grid(page, server, space, goods)

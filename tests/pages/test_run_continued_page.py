@@ -1,4 +1,4 @@
-"""Going on with a run in a real browser: its timeline, an event, and a run from a node."""
+"""Continuing a run in a real browser: its timeline, an event, and a run from a node."""
 
 from pathlib import Path
 

@@ -157,7 +157,7 @@ async def test_no_script_sees_the_session_and_nothing_comes_from_elsewhere(
 
 
 @pytest.mark.long
-async def test_who_is_signed_out_meanwhile_is_led_to_sign_in(
+async def test_a_user_who_is_signed_out_meanwhile_is_led_to_sign_in(
     page: Page, server: Server, automations: Person, serve: Serve
 ) -> None:
     endpoint = await serve(never)
@@ -245,7 +245,7 @@ async def test_a_run_of_others_is_refused_in_words(
 
 
 @pytest.mark.long
-async def test_a_failure_is_told_with_its_attempts(
+async def test_a_failure_is_shown_with_its_attempts(
     page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:
     endpoint = await serve(reply(503), reply(500), reply(404))
@@ -354,7 +354,7 @@ async def test_everything_is_reached_with_the_keyboard(
 
 
 @pytest.mark.long
-async def test_what_people_wrote_is_never_read_as_markup(
+async def test_texts_of_users_are_never_read_as_markup(
     page: Page, server: Server, automations: Person
 ) -> None:
     content = graph(node("only", "transform", label=HOSTILE, output={"text": HOSTILE}))

@@ -1,4 +1,4 @@
-"""The page of a share link in a real browser: what somebody without an account reads."""
+"""The page of a share link in a real browser: the view of a visitor without an account."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -40,7 +40,7 @@ async def follow(page: Page, server: Server, run: Any, space: Space, status: str
     await page.until("document.getElementById('live').hidden")
 
 
-async def test_a_person_sees_what_came_in_and_undoes_it(
+async def test_a_person_sees_the_imported_rows_and_undoes_them(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
     run = await imported(server, space, b"code,price\na,1\nb,2\n", "csv")

@@ -357,7 +357,7 @@ async def test_the_documentation_is_searched_by_keyboard(
 
 
 async def tab_to(page: Page, label: str) -> None:
-    """Go on with Tab until what has this label has the focus."""
+    """Press Tab until the element with this label has the focus."""
     for _ in range(120):
         await page.press("Tab")
         if await page.evaluate("document.activeElement.textContent.trim()") == label:

@@ -93,7 +93,7 @@ async def test_filters_that_the_form_has_not_stay(
 
 
 @pytest.mark.parametrize("kind", AlertKind)
-async def test_what_is_wrong_stands_beside_its_field(
+async def test_each_error_is_shown_beside_its_field(
     owner: Visitor, space: Space, kind: AlertKind
 ) -> None:
     place = f"/workspaces/{space.id}/alert-rules"
@@ -131,7 +131,7 @@ async def test_a_viewer_reads_rules_and_makes_none(
         ({"kind": "worker_gone", "minutes": 5}, "For 5 minutes"),
     ],
 )
-async def test_a_condition_is_told_in_words(
+async def test_a_condition_is_shown_in_words(
     client: Client, owner: Visitor, space: Space, condition: dict[str, Any], words: str
 ) -> None:
     body = {"label": "Watched", "condition": condition}

@@ -91,7 +91,7 @@ async def test_two_people_who_edit_do_not_overwrite_each_other_unawares(
         (HOSTILE, HOSTILE, "not valid JSON"),
     ],
 )
-async def test_what_cannot_be_saved_is_told_beside_what_was_typed(
+async def test_an_invalid_draft_is_shown_again_with_its_errors(
     client: Client, space: Space, owner: Visitor, graph: str, trigger: str, words: str
 ) -> None:
     made = await create(client, space)

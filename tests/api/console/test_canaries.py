@@ -1,4 +1,4 @@
-"""Canaries in the console, without scripts: started at a share, promoted, taken back."""
+"""Canaries in the console, without scripts: started at a share, promoted, rolled back."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ async def test_a_canary_is_started_and_promoted_by_forms(
     assert found["publishedVersionId"] == made["draftVersionId"]
 
 
-async def test_a_canary_is_taken_back(client: Client, owner: Visitor, space: Space) -> None:
+async def test_a_canary_is_rolled_back(client: Client, owner: Visitor, space: Space) -> None:
     made = await drafted(client, space)
     place = path_of(made).removeprefix("/v1")
     answer = await owner.send_form(f"{place}/canary", page=place, percent="50")

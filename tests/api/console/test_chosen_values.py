@@ -100,7 +100,7 @@ async def test_a_new_record_has_them_at_once(
         ({"field.customers": "01a21b5f-fee4-7ab2-a23b-c5ae24c188c5"}, "No record with the ID"),
     ],
 )
-async def test_what_names_nothing_is_told_beside_its_field(
+async def test_an_unknown_name_is_reported_beside_its_field(
     client: Client, owner: Visitor, shop: Json, fields: dict[str, str], words: str
 ) -> None:
     for _ in range(2):
@@ -145,7 +145,7 @@ async def test_titles_are_suggested_as_far_as_they_are_seen(
     assert (await get(client, shop["order"]))["relations"]["customers"] == [twins[0]]
 
 
-async def test_a_search_that_takes_long_is_given_up(
+async def test_a_search_that_takes_long_is_aborted(
     client: Client, owner: Visitor, shop: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = search.records_titled

@@ -113,7 +113,7 @@ async def test_a_decision_needs_no_session_and_begins_none(
 
 
 @pytest.mark.parametrize("text", ["", "much", "1e999"])
-async def test_a_wrong_answer_is_told_and_the_link_stays(
+async def test_a_wrong_answer_is_reported_and_the_link_stays(
     client: Client, nobody: Visitor, space: Space, person: UUID, text: str
 ) -> None:
     sent = await mailed(client, space, person, assignees=[str(person)], form=FORM)
@@ -231,7 +231,7 @@ async def test_a_person_who_is_not_asked_has_no_say(
     assert (await sent.wait(client))["decisions"] == []
 
 
-async def test_who_left_or_lost_the_role_decides_no_more(
+async def test_a_member_who_left_or_lost_the_role_decides_no_more(
     client: Client, nobody: Visitor, space: Space, sent: Mailed, person: UUID
 ) -> None:
     await space.remove(person)
@@ -245,7 +245,7 @@ async def test_who_left_or_lost_the_role_decides_no_more(
     assert (await by_role.wait(client))["decisions"] == []
 
 
-async def test_what_was_decided_or_cancelled_meanwhile_stays(
+async def test_an_earlier_decision_or_cancel_stays(
     app: FastAPI, client: Client, nobody: Visitor, space: Space, person: UUID
 ) -> None:
     owner = str(space.user_id)
@@ -258,7 +258,7 @@ async def test_what_was_decided_or_cancelled_meanwhile_stays(
     cancelled = await mailed(client, space, person, **people)
     read(await client.post(f"{cancelled.run}/cancel"))
     assert (await nobody.post(cancelled.path, data=APPROVE)).status_code == 409
-    # In a session the same person is told the same: a link gives nothing beside it.
+    # In a session the same person gets the same answer: a link gives nothing beside it.
     async with await signed_in(app, space, person) as visitor:
         assert (await visitor.get(decided.path)).status_code == 409
 

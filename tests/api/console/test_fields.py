@@ -192,7 +192,7 @@ async def test_a_refused_form_comes_back_with_the_fault(
     assert await fields(client, space, goods) == before
 
 
-async def test_a_missing_name_is_told_at_its_field(owner: Visitor, goods: str) -> None:
+async def test_a_missing_name_is_reported_at_its_field(owner: Visitor, goods: str) -> None:
     answer = await owner.send_form(f"/databases/{goods}/fields", kind="text")
     assert answer.status_code == 400
     assert 'id="h-label" class="fault"' in answer.text
@@ -287,7 +287,7 @@ async def test_a_field_is_moved(client: Client, owner: Visitor, space: Space, go
         assert list(await fields(client, space, goods)) == order
 
 
-async def test_what_uses_a_field_is_named_before_it_is_deleted(
+async def test_the_uses_of_a_field_are_named_before_it_is_deleted(
     client: Client, owner: Visitor, space: Space, goods: str
 ) -> None:
     view = {"label": "By <price>", "manifest": {"sorts": [{"field": "price", "direction": "asc"}]}}

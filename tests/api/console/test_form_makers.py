@@ -85,7 +85,7 @@ async def test_a_form_is_made_opened_and_answered(
         ({"public": False}, "Not public yet"),
     ],
 )
-async def test_why_a_form_takes_no_answers(
+async def test_a_form_says_why_it_takes_no_answers(
     client: Client, space: Space, owner: Visitor, form: Any, change: Any, words: str
 ) -> None:
     read(await client.patch(f"{space.path}/forms/{form['id']}", json=change))
@@ -148,7 +148,7 @@ async def test_questions_are_worded_ordered_taken_out_and_added(
         ({"if": "nothing", "comparison": "filled"}, "Choose an earlier question"),
     ],
 )
-async def test_a_condition_that_cannot_be_is_told_beside_it(
+async def test_an_impossible_condition_is_reported_beside_it(
     client: Client, space: Space, owner: Visitor, form: Any, fields: Any, words: str
 ) -> None:
     question = f"{page_of(space, form)}/questions/likes"
@@ -199,7 +199,7 @@ async def test_a_viewer_looks_and_a_guest_finds_nothing(
         assert (await guest.get(path)).status_code == 404
 
 
-async def test_who_sees_no_database_sees_no_answers(
+async def test_a_member_without_access_to_the_database_sees_no_answers(
     client: Client, nobody: Visitor, app: FastAPI, space: Space, form: Any, answers: str
 ) -> None:
     read(await client.patch(f"{space.path}/forms/{form['id']}", json={"public": True}))

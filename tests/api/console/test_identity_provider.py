@@ -1,4 +1,4 @@
-"""Signing in at an identity provider, and what does not sign anybody in."""
+"""Signing in at an identity provider, and refused attempts to sign in."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -97,7 +97,7 @@ async def test_a_person_signs_in_and_is_led_on(
     assert await sessions(database) == 1
 
 
-async def test_nobody_is_led_elsewhere(person: Visitor, provider: Provider) -> None:
+async def test_a_sign_in_does_not_redirect_elsewhere(person: Visitor, provider: Provider) -> None:
     url = provider.consent(await asked(person, "https://evil.test/"))
     assert await back(person, url, 303) == "/"
 
@@ -107,7 +107,7 @@ async def test_nobody_is_led_elsewhere(person: Visitor, provider: Provider) -> N
     [{"state": "forged"}, {"state": ""}, {"code": "forged"}, {"iss": "https://evil.test"}],
     ids=str,
 )
-async def test_a_forged_answer_signs_nobody_in(
+async def test_a_forged_answer_does_not_sign_in(
     person: Visitor, provider: Provider, database: WatchedDatabase, changes: dict[str, str]
 ) -> None:
     await back(person, provider.consent(await asked(person), **changes), 401)
@@ -115,7 +115,7 @@ async def test_a_forged_answer_signs_nobody_in(
     assert await sessions(database) == 0
 
 
-async def test_an_answer_for_another_browser_signs_nobody_in(
+async def test_an_answer_for_another_browser_does_not_sign_in(
     platform: FastAPI, person: Visitor, provider: Provider, database: WatchedDatabase
 ) -> None:
     """An attacker's answer, sent to a victim, does not sign the victim in as the attacker."""
@@ -135,7 +135,7 @@ async def test_an_answer_for_another_browser_signs_nobody_in(
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_token_that_does_not_hold_signs_nobody_in(
+async def test_an_invalid_token_does_not_sign_in(
     person: Visitor, provider: Provider, database: WatchedDatabase, claims: Claims
 ) -> None:
     provider.claims = claims
@@ -143,7 +143,7 @@ async def test_a_token_that_does_not_hold_signs_nobody_in(
     assert await sessions(database) == 0
 
 
-async def test_a_token_of_another_key_signs_nobody_in(
+async def test_a_token_of_another_key_does_not_sign_in(
     person: Visitor, provider: Provider, database: WatchedDatabase
 ) -> None:
     await back(person, provider.consent(await asked(person)), 303)
@@ -155,13 +155,13 @@ async def test_a_token_of_another_key_signs_nobody_in(
     assert await sessions(database) == 1
 
 
-async def test_what_the_provider_refuses_is_told(person: Visitor, provider: Provider) -> None:
+async def test_a_refusal_of_the_provider_is_reported(person: Visitor, provider: Provider) -> None:
     url = provider.consent(await asked(person))
     refused = url.replace("code=", "error=access_denied&x=")
     assert "denied it" in await back(person, refused, 401)
 
 
-async def test_a_provider_that_is_away_is_told(person: Visitor, provider: Provider) -> None:
+async def test_a_provider_that_is_away_is_reported(person: Visitor, provider: Provider) -> None:
     url = provider.consent(await asked(person))
     provider.down = True
     assert "is unavailable" in await back(person, url, 502)

@@ -96,7 +96,7 @@ async def test_credentials_go_in_and_never_come_out(
         ("demo", {"label": "x" * 300}, "label"),
     ],
 )
-async def test_what_is_wrong_is_told_beside_its_field(
+async def test_each_error_is_shown_beside_its_field(
     space: Space, owner: Visitor, provider: str, fields: dict[str, str], place: str
 ) -> None:
     answer = await connect(owner, space, provider, **fields)
@@ -104,7 +104,7 @@ async def test_what_is_wrong_is_told_beside_its_field(
     assert re.search(rf'id="f-{re.escape(place)}"[^>]*aria-invalid="true"', answer.text)
 
 
-async def test_what_no_field_is_for_is_refused(space: Space, owner: Visitor) -> None:
+async def test_an_unknown_field_is_refused(space: Space, owner: Visitor) -> None:
     for fields in ({"config.depth": "1"}, {"secret.token": "x"}):
         answer = await connect(owner, space, **fields)
         assert answer.status_code == 400
@@ -307,7 +307,7 @@ async def test_a_way_to_a_provider_is_offered_where_the_platform_is_registered(
     assert (refused.status_code, "is not set up" in refused.text) == (422, True)
 
 
-async def test_who_comes_back_without_a_session_is_asked_for_a_key(
+async def test_a_user_who_returns_without_a_session_is_asked_for_a_key(
     space: Space, owner: Visitor, nobody: Visitor
 ) -> None:
     back = f"/integrations/oauth/callback?state={space.id}.x&code={CANARY}&scope=a+b"

@@ -66,7 +66,7 @@ async def test_a_connection_leads_to_its_limit(
         ({"atOnce": "1"}, "h-host"),
     ],
 )
-async def test_what_is_wrong_stands_beside_its_field(
+async def test_each_error_is_shown_beside_its_field(
     client: Client, owner: Visitor, space: Space, fields: dict[str, Any], fault: str
 ) -> None:
     answer = await owner.send_form(place_of(space), **fields)
@@ -76,7 +76,9 @@ async def test_what_is_wrong_stands_beside_its_field(
     assert await limits(client, space) == []
 
 
-async def test_who_may_not_change_sees_no_form(app: FastAPI, client: Client, space: Space) -> None:
+async def test_a_member_who_may_not_change_sees_no_form(
+    app: FastAPI, client: Client, space: Space
+) -> None:
     body = {"host": "api.example.com", "atOnce": 1}
     path = f"{space.path}/integrations/outbound-limits"
     limit = read(await client.post(path, json=body), 201)["id"]

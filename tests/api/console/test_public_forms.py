@@ -41,7 +41,9 @@ async def asked(client: Client, space: Space) -> Any:
     return read(await client.post(f"{space.path}/forms", json={**form, "fields": QUESTIONS}), 201)
 
 
-async def test_anybody_answers_and_is_thanked(client: Client, nobody: Visitor, asked: Any) -> None:
+async def test_any_visitor_answers_and_is_thanked(
+    client: Client, nobody: Visitor, asked: Any
+) -> None:
     path = f"/forms/{asked['itemId']}"
     page = await nobody.get(path)
     assert page.status_code == 200
@@ -76,7 +78,7 @@ async def test_anybody_answers_and_is_thanked(client: Client, nobody: Visitor, a
         ({"field.title": "Ada", "field.age": "36", "field.colour": "green"}, "option"),
     ],
 )
-async def test_what_is_wrong_is_told_beside_its_question(
+async def test_each_error_is_shown_beside_its_question(
     client: Client, nobody: Visitor, asked: Any, answers: dict[str, str], words: str
 ) -> None:
     answer = await nobody.post(f"/forms/{asked['itemId']}", data=answers)

@@ -128,7 +128,7 @@ async def test_a_grid_counts_groups_sums_columns_and_hides_some(
         ("sort=nothing", "not the key of a field"),
     ],
 )
-async def test_a_filter_that_cannot_be_is_told_beside_it(
+async def test_an_impossible_filter_is_reported_beside_it(
     space: Space, owner: Visitor, goods: Json, query: str, words: str
 ) -> None:
     shown = await owner.get(f"{page_of(space, goods)}?{query}")
@@ -207,7 +207,7 @@ async def test_wrong_texts_come_back_with_what_is_wrong(owner: Visitor, goods: J
     assert (unknown.status_code, "Unknown field" in unknown.text) == (400, True)
 
 
-async def test_what_somebody_changed_meanwhile_is_not_overwritten(
+async def test_a_change_of_another_member_is_not_overwritten(
     client: Client, owner: Visitor, goods: Json
 ) -> None:
     path = f"/records/{await record(client, goods, title='Tea')}"

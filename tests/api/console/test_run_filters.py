@@ -59,7 +59,7 @@ async def test_times_of_fields_are_in_utc(owner: Visitor, space: Space, version:
     assert (await owner.get(path, params={"since": "2026-13-01T00:00"})).status_code == 400
 
 
-async def test_a_search_goes_on_among_older_runs(
+async def test_a_search_continues_among_older_runs(
     owner: Visitor, space: Space, version: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("models.automation.automation_runs.filters.LOOKED_THROUGH", 2)

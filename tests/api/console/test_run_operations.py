@@ -128,7 +128,7 @@ async def test_a_form_that_means_no_run_or_cannot_be_read_says_so(
     assert await operations(client, space) == []
 
 
-async def test_an_operation_is_paused_resumed_cancelled_and_taken_back(
+async def test_an_operation_is_paused_resumed_cancelled_and_undone(
     client: Client, owner: Visitor, space: Space
 ) -> None:
     runs = await failed(client, space, await publish(client, space), 2)

@@ -163,7 +163,7 @@ async def test_a_run_is_cancelled_and_run_again_by_forms(
     assert retried["triggerPayload"] == {"order": 7}
 
 
-async def test_a_part_of_a_page_is_told_in_a_message(
+async def test_a_part_of_a_page_is_answered_with_a_message(
     client: Client, owner: Visitor, space: Space
 ) -> None:
     made = await publish(client, space)
@@ -181,7 +181,7 @@ async def test_a_part_of_a_page_is_told_in_a_message(
     assert "The run has ended" in answer.text
 
 
-async def test_what_was_typed_comes_back_with_a_refusal(
+async def test_entered_values_are_shown_again_with_a_refusal(
     client: Client, owner: Visitor, space: Space
 ) -> None:
     made = await publish(client, space)

@@ -1,4 +1,4 @@
-"""Going on with a run without scripts: from a node, with other data, with an event."""
+"""Continuing a run without scripts: from a node, with other data, with an event."""
 
 import json
 import re
@@ -75,7 +75,7 @@ async def test_a_run_begins_at_a_node_with_what_was_typed(
         ({"nodeId": ""}, "nodeId"),
     ],
 )
-async def test_what_cannot_begin_is_told_beside_what_was_typed(
+async def test_a_run_that_cannot_begin_is_reported_beside_the_entered_values(
     client: Client, owner: Visitor, made: Any, fields: dict[str, str], told: str
 ) -> None:
     run = await started(client, made, {})

@@ -86,7 +86,7 @@ async def test_only_digests_are_stored(owner: Visitor, space: Space) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "short", "x" * 44, "ä" * 43, "../" * 10])
-async def test_a_link_that_was_never_made_signs_nobody_in(nobody: Visitor, word: str) -> None:
+async def test_a_link_that_was_never_made_does_not_sign_in(nobody: Visitor, word: str) -> None:
     link = f"/sign-in/{word}" if word else unknown_link()
     assert (await nobody.post(link)).status_code in {401, 404}
     assert nobody.cookie is None
@@ -201,7 +201,7 @@ async def test_a_form_of_another_site_changes_nothing(owner: Visitor, space: Spa
 
 
 async def test_a_link_is_not_used_by_a_form_of_another_site(nobody: Visitor, space: Space) -> None:
-    """Nobody is signed in as an attacker by a page of the attacker's."""
+    """A page of an attacker does not sign a visitor in as the attacker."""
     link = await link_for(space)
     answer = await nobody.post(link, headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status_code == 403
@@ -261,13 +261,13 @@ async def test_a_cookie_beside_another_of_its_name_counts_for_nothing(
         ("", "/"),
     ],
 )
-async def test_nobody_is_led_elsewhere(owner: Visitor, wanted: str, led: str) -> None:
+async def test_a_sign_in_does_not_redirect_elsewhere(owner: Visitor, wanted: str, led: str) -> None:
     assert local_path(wanted) == led
     answer = await owner.get("/sign-in", params={"next": wanted})
     assert (answer.status_code, answer.headers["location"]) == (303, led)
 
 
-async def test_who_is_not_signed_in_is_led_there_and_back(nobody: Visitor, space: Space) -> None:
+async def test_a_visitor_is_led_to_sign_in_and_back(nobody: Visitor, space: Space) -> None:
     path = f"{space.path.removeprefix('/v1')}?x=1&y=2"
     answer = await nobody.get(path)
     assert answer.status_code == 303
@@ -352,7 +352,7 @@ async def test_a_session_of_a_browser_is_no_credential_of_the_api(
     assert (await owner.get("/v1/me", headers=bearer)).status_code == 401
 
 
-async def test_an_address_that_is_no_page_is_told_of_on_a_page(
+async def test_an_unknown_address_is_answered_with_a_page(
     space: Space, owner: Visitor, nobody: Visitor
 ) -> None:
     for path in ("/nowhere", f"/workspaces/{space.id}/nowhere", "/workspaces/x", "/runs/x/y"):

@@ -1,4 +1,4 @@
-"""Share links in the console: made and revoked by members, opened by anybody."""
+"""Share links in the console: created and revoked by members, opened by any visitor."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ async def test_an_owner_makes_a_link_that_a_stranger_opens(
     shown = await nobody.get(url)
     assert "A shared page" in shown.text
     assert HOSTILE not in shown.text
-    # Its one use is taken, and the visit goes on.
+    # Its one use is taken, and the visit continues.
     assert (await nobody.get(url)).status_code == 200
     listed = await owner.get(path)
     assert ("used up" in listed.text, "1 of 1" in listed.text) == (True, True)
@@ -209,7 +209,7 @@ async def test_a_form_that_is_not_public_is_not_led_to(
         ({"lifetime": "7", "maxUses": "0"}, "greater than or equal to 1"),
     ],
 )
-async def test_what_is_wrong_with_a_link_is_told_beside_its_field(
+async def test_each_error_of_a_link_is_shown_beside_its_field(
     client: Client, space: Space, owner: Visitor, fields: Any, words: str
 ) -> None:
     path = links_of(space, (await item(client))["id"])
@@ -218,7 +218,7 @@ async def test_what_is_wrong_with_a_link_is_told_beside_its_field(
     assert words in answer.text
 
 
-async def test_who_only_sees_an_item_sees_its_links_and_makes_none(
+async def test_a_member_who_only_sees_an_item_sees_its_links_and_creates_none(
     client: Client, space: Space, app: FastAPI
 ) -> None:
     made = await item(client)

@@ -1,4 +1,4 @@
-"""Pages of data sources and imports: described, refreshed, followed, taken back."""
+"""Pages of data sources and imports: described, refreshed, followed, undone."""
 
 import json
 import re
@@ -57,7 +57,7 @@ async def test_a_source_is_described_refreshed_cancelled_tried_again_and_removed
         ("writeMode", "sometimes", "writeMode"),
     ],
 )
-async def test_what_is_wrong_is_told_and_comes_back(
+async def test_each_error_is_shown_with_the_entered_values(
     space: Space, owner: Visitor, field: str, text: str, words: str
 ) -> None:
     answer = await make(owner, space, **{field: text})

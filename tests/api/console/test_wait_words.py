@@ -40,5 +40,5 @@ SINCE = {"since": "2026-01-01T00:00:00.000Z"}
         ),
     ],
 )
-def test_it_is_told_in_a_sentence(waiting_for: dict[str, Any], words: str) -> None:
+def test_a_wait_is_shown_in_a_sentence(waiting_for: dict[str, Any], words: str) -> None:
     assert wait_words({**waiting_for, **SINCE}) == words

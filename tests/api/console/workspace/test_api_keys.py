@@ -91,7 +91,7 @@ async def test_a_key_gives_no_more_than_its_maker_has(visit: Visit, space: Space
     assert "You can&#39;t grant scopes that you don&#39;t have" in answer.text
 
 
-async def test_what_is_wrong_is_said_beside_it(owner: Visitor, space: Space) -> None:
+async def test_each_error_is_shown_beside_its_field(owner: Visitor, space: Space) -> None:
     page, form = settings_of(space, "api-keys"), settings_of(space, "api-keys", "new")
     for fields, words in (
         ({"name": "No scopes", "lifetime": "7"}, 'value="No scopes"'),

@@ -20,7 +20,9 @@ async def test_an_owner_changes_name_slug_and_icon(owner: Visitor, space: Space)
     assert "🗺" not in (await owner.get(page)).text
 
 
-async def test_what_was_typed_comes_back_with_what_is_wrong(owner: Visitor, space: Space) -> None:
+async def test_entered_values_are_shown_again_with_their_errors(
+    owner: Visitor, space: Space
+) -> None:
     page = settings_of(space)
     answer = await owner.send_form(page, page, name="Kept", slug="Not A Slug", icon="🗺")
     assert answer.status_code == 400
@@ -39,7 +41,7 @@ async def test_a_slug_that_is_taken_is_said_in_the_page(
     assert 'value="Kept"' in answer.text
 
 
-async def test_who_may_not_change_reads(visit: Visit, space: Space) -> None:
+async def test_a_member_who_may_not_change_reads(visit: Visit, space: Space) -> None:
     for role in (Role.VIEWER, Role.GUEST):
         member = await visit(role)
         page = settings_of(space)

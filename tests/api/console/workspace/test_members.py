@@ -31,7 +31,7 @@ async def test_a_role_is_changed_and_a_member_removed(
     assert str(user_id) not in await roles_of(client, space)
 
 
-async def test_nobody_rises_above_themselves(visit: Visit, space: Space) -> None:
+async def test_a_member_does_not_raise_their_own_role(visit: Visit, space: Space) -> None:
     admin = await visit(Role.ADMIN)
     page = settings_of(space, "members")
     viewer, _ = await space.member(Role.VIEWER)

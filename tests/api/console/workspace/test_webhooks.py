@@ -1,4 +1,4 @@
-"""Webhook endpoints by their pages: secrets are shown once, deliveries are told and repeated."""
+"""Webhook endpoints by their pages: secrets are shown once, deliveries are listed and repeated."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ async def test_an_endpoint_is_changed_disabled_enabled_and_deleted(
     assert (await owner.get(here)).status_code == 404
 
 
-async def test_what_is_wrong_is_said_beside_it(
+async def test_each_error_is_shown_beside_its_field(
     owner: Visitor, space: Space, client: Client
 ) -> None:
     endpoint_id = await endpoint_of(client, space)
@@ -92,7 +92,7 @@ async def test_what_is_wrong_is_said_beside_it(
         assert 'class="fault"' in answer.text
 
 
-async def test_deliveries_are_told_filtered_and_repeated(
+async def test_deliveries_are_shown_filtered_and_repeated(
     owner: Visitor, space: Space, client: Client
 ) -> None:
     endpoint_id = await endpoint_of(client, space)
