@@ -72,7 +72,7 @@ class Provider:
         return jwt.encode(header, claims, self.key, algorithms=["ES256"])
 
     def published(self, path: str) -> Claims | None:
-        """The documents that anybody may read."""
+        """The public documents."""
         if path == "/.well-known/openid-configuration":
             return {
                 "issuer": self.issuer,

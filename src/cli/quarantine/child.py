@@ -40,7 +40,7 @@ _Activities = Mapping[str, Callable[..., Any]]
 
 def main() -> None:
     """Serve the standard streams; all printed output goes to the log of the worker."""
-    # A copy, because whatever an activity prints would otherwise be read as a message.
+    # A copy, because the output of an activity would otherwise be read as a message.
     answers = Pipe(os.dup(1))
     os.dup2(2, 1)
     # Ctrl-C and the end of a container are for the worker, which then ends this process.

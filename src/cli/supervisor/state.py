@@ -69,7 +69,10 @@ class StateDir:
             os.close(handle)
 
     def is_owned(self) -> bool:
-        """True when a platform runs on this directory. Raises StartError when it cannot be told."""
+        """True when a platform runs on this directory.
+
+        Raises StartError when it cannot find out.
+        """
         try:
             with (self.root / "lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The page of a run: what anybody gets, what a caller may see, and the stream of changes."""
+"""The page of a run: its public part, the part that a caller may see, and the stream of changes."""
 
 import asyncio
 import json
@@ -108,7 +108,7 @@ def events(answer: httpx2.Response) -> list[tuple[str, Json]]:
     return found
 
 
-# ---- what anybody gets
+# ---- public
 
 
 @pytest.mark.parametrize(

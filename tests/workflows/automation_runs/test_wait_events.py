@@ -316,7 +316,7 @@ async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engi
     async def race(number: int) -> None:
         automation = await engine.publish(event(timeoutSeconds=1.0))
         place = (automation.id, await engine.start(automation.id))
-        # It may be over before anybody looks again.
+        # It may be over before the next look.
         await engine.until(*place, lambda run: "hear" in by_node(run))
         await asyncio.sleep(0.75 + number * 0.01)
         try:

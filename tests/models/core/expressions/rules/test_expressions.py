@@ -202,7 +202,7 @@ def test_the_nodes_an_expression_reads_are_known(text: str, nodes: set[str] | No
 @pytest.mark.parametrize(
     ("text", "decides"), [("true", True), ("trigger.x", True), ("1", False), ("'a'", False)]
 )
-def test_whether_an_expression_can_decide(text: str, decides: bool) -> None:
+def test_an_expression_that_can_decide_is_recognized(text: str, decides: bool) -> None:
     assert compile_expression(text).decides is decides
 
 
