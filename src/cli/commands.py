@@ -14,7 +14,7 @@ from cli.client.run_commands import runs
 from cli.convert.command import convert
 from cli.deploy.command import deploy
 from cli.doctor import doctor
-from cli.processes import api, demo, migrate, up, worker
+from cli.processes import api, demo, migrate, status, stop, up, worker
 from cli.quarantine.command import quarantine
 from cli.replay.command import history, replay
 from cli.secret_keys import rotate_secret
@@ -56,6 +56,8 @@ def openapi() -> None:
 
 for command in (
     up,
+    status,
+    stop,
     api,
     worker,
     migrate,

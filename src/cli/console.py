@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
 from runtime.configuration.settings import SettingsError
 
@@ -86,7 +88,26 @@ class ProgressBars(Progress):
             say(self.console, f"{label}: {text}")
             self._lines[key] = text
 
+    def finish(self) -> None:
+        """Fill the bars: what they are about has ended."""
+        for bar in self._bars.values():
+            total = self._tasks[bar].total or 1
+            self.update(bar, total=total, completed=total)
+
+    @override
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        super().__exit__(kind, error, trace)
+
     def clear(self) -> None:
+        self.finish()
+        self.refresh()
         for bar in self._bars.values():
             self.remove_task(bar)
         self._bars.clear()

@@ -37,6 +37,22 @@ async def run_demo() -> None:
             console.print("[dim]Press Enter to end the demo.[/]")
             await _line()
     console.print("The demo platform was deleted. Start a permanent one: make up")
+    console.print("Then create the sample shop in it: workspace demo --into .state")
+
+
+async def fill_platform(state_dir: Path) -> None:
+    """Create the sample shop in the platform that runs on a state directory. Raises StartError."""
+    state = StateDir(state_dir)
+    connection = read_object(state.connection) if state.is_owned() else {}
+    if not connection:
+        raise StartError(f"No platform is running in {state.root}. Start one with `workspace up`.")
+    client = WorkspaceClient(connection["baseUrl"], connection["apiKey"], connection["workspaceId"])
+    try:
+        await open_shop(client, datetime.now(UTC).date())
+    finally:
+        await client.close()
+    home = f"{connection['consoleUrl']}workspaces/{connection['workspaceId']}"
+    terminal().print(f"Created the sample shop: {home}", soft_wrap=True)
 
 
 @dataclass

@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import json
 import os
+import signal
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,7 +16,7 @@ import typer
 from cli.console import StartError, reported
 from cli.secret_keys import require_secret_key
 from cli.shutdown import ANSWER_SECONDS, CLOSING_SECONDS, bound_memory, cut_off_later
-from cli.supervisor.state import StateDir, port_option
+from cli.supervisor.state import StateDir, port_option, read_object, running_services
 from runtime.configuration.settings import Settings, load_settings
 from runtime.processes.bounded_processes import refuse_beyond
 from runtime.processes.exit_codes import PREDECESSOR
@@ -77,15 +80,94 @@ def _require_dump(dump: Path, database_url: str | None) -> None:
         raise StartError(f"{dump} is not a file.")
 
 
-def demo() -> None:
+_STATE_DIR = typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
+
+
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    state_dir: Annotated[Path, _STATE_DIR] = Path(".state"),
+) -> None:
+    """Show whether the platform runs here, and where. Exits with 1 if it does not run."""
+    with reported():
+        state = StateDir(state_dir)
+        owner = state.owner()
+        connection = read_object(state.connection) if owner is not None else {}
+        services = running_services(state) if owner is not None else {}
+    if as_json:
+        urls = {name: url for name, url in connection.items() if name in _SHOWN}
+        fields = {"running": owner is not None, "process": owner, "services": services}
+        typer.echo(json.dumps({**fields, "ready": bool(connection), **urls}, indent=2))
+    elif owner is None:
+        typer.echo(f"Not running in {state.root}. Start it: workspace up")
+    else:
+        ready = "Running" if connection else "Starting"
+        typer.echo(f"{ready} in {state.root} (process {owner})")
+        for name, label in _SHOWN.items():
+            if connection.get(name):
+                typer.echo(f"{label:14}{connection[name]}")
+        for name, process in services.items():
+            typer.echo(f"{name:14}{'stopped' if process is None else f'process {process}'}")
+    raise typer.Exit(0 if owner is not None else 1)
+
+
+_SHOWN = {
+    "consoleUrl": "Console",
+    "baseUrl": "API",
+    "docsUrl": "Documentation",
+    "temporalUiUrl": "Temporal UI",
+}
+
+
+def stop(
+    state_dir: Annotated[Path, _STATE_DIR] = Path(".state"),
+    seconds: Annotated[
+        float, typer.Option("--timeout", min=0, help="Seconds to wait for the end.")
+    ] = 120,
+) -> None:
+    """Stop the platform that runs here, as Ctrl-C does. Exits with 1 if it does not end in time.
+
+    Work in progress is finished or continued at the next start.
+    """
+    with reported():
+        state = StateDir(state_dir)
+        owner = state.owner()
+        if owner is None:
+            typer.echo(f"Not running in {state.root}.")
+            return
+        try:
+            os.kill(owner, signal.SIGTERM)
+        except PermissionError:
+            raise StartError(f"Process {owner} belongs to another account.") from None
+        except ProcessLookupError:
+            pass
+        typer.echo(f"Stopping the platform in {state.root} (process {owner})…")
+        deadline = time.monotonic() + seconds
+        while state.owner() == owner:
+            if time.monotonic() > deadline:
+                raise StartError(f"Process {owner} is still running after {seconds:g} s.")
+            time.sleep(0.1)
+        typer.echo("Stopped.")
+
+
+def demo(
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STATE_DIR",
+            help="Create the sample shop in the platform that runs there, and keep it.",
+        ),
+    ] = None,
+) -> None:
     """Run a sample automation, and kill the worker halfway.
 
-    Starts a temporary platform on free ports, and deletes it afterwards.
+    Starts a temporary platform on free ports, and deletes it afterwards. With --into, only the
+    sample shop is created, in the first workspace of a running platform.
     """
-    from cli.demo import run_demo
+    from cli.demo import fill_platform, run_demo
 
     with reported():
-        asyncio.run(run_demo())
+        asyncio.run(run_demo() if into is None else fill_platform(into))
 
 
 def migrate(

@@ -219,6 +219,34 @@ def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     assert f"No platform is running in {tmp_path}" in nothing.stderr
 
 
+def test_the_status_says_where_a_platform_is(up: Up, tmp_path: Path) -> None:
+    shown = command("status", f"--state-dir={up.directory}")
+    assert shown.returncode == 0, shown.stderr
+    for text in ("Running in", up.connection["baseUrl"], up.connection["consoleUrl"], "worker"):
+        assert text in shown.stdout
+    assert up.connection["apiKey"] not in shown.stdout
+    as_json = json.loads(command("status", "--json", f"--state-dir={up.directory}").stdout)
+    assert (as_json["running"], as_json["ready"]) == (True, True)
+    assert as_json["services"]["worker"] == up.pid("worker")
+    for name in ("status", "stop"):
+        nothing = command(name, f"--state-dir={tmp_path}")
+        assert f"Not running in {tmp_path}" in nothing.stdout
+        assert nothing.returncode == (1 if name == "status" else 0)
+
+
+def test_the_sample_shop_is_created_in_a_running_platform(up: Up, tmp_path: Path) -> None:
+    filled = command("demo", f"--into={up.directory}")
+    assert filled.returncode == 0, filled.stderr
+    workspace = up.connection["workspaceId"]
+    assert f"workspaces/{workspace}" in filled.stdout
+    items = up.get(f"/v1/items?workspaceId={workspace}", up.connection["apiKey"]).json()["data"]
+    assert {"Orders", "Send the invoice", "Refund a customer"} <= {
+        one["title"] for one in items["items"]
+    }
+    nowhere = command("demo", f"--into={tmp_path}")
+    assert (nowhere.returncode, "No platform is running" in nowhere.stderr) == (1, True)
+
+
 def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> None:
     made = command("session", "owner@localhost", f"--state-dir={up.directory}")
     path = f"/v1/workspaces/{up.connection['workspaceId']}"
@@ -335,8 +363,8 @@ def test_a_link_signs_the_owner_in(up: Up, directory: Path) -> None:
     page = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
     printed = command("sign-in", f"--state-dir={directory}").stdout.strip()
     assert printed.startswith(f"{up.connection['consoleUrl']}sign-in/")
-    # A newer link voids the one of the start.
-    assert up.http.get(up.connection["signInUrl"], headers=page).status_code == 401
+    # The one of the start works beside it.
+    assert up.http.get(up.connection["signInUrl"], headers=page).status_code == 200
     with httpx2.Client(trust_env=False, timeout=ENOUGH) as browser:
         assert "Sign in as " in browser.get(printed, headers=page).text
         assert browser.post(printed, headers=page).headers["location"] == "/"

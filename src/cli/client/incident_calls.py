@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, urljoin
 
 from cli.api_client import ApiClient, Json
-from cli.client.output import clock, list_of, plain, print_json, print_rows, show_page
+from cli.client.output import clock, list_of, member_id, plain, print_json, print_rows, show_page
 from cli.client.profiles import Place, connected
 from cli.console import say, terminal
 
@@ -86,6 +86,17 @@ async def change_incident(
     """Change an incident. Raises StartError."""
     async with await connected(place) as client:
         changed = await client.call("PATCH", _path(client, incident_id), json=dict(change))
+    _print(changed, as_json=as_json)
+
+
+async def assign_incident(
+    place: Place, incident_id: str, user: str | None, *, as_json: bool
+) -> None:
+    """Make a member the owner of an incident, by email or id. Raises StartError."""
+    async with await connected(place) as client:
+        user_id = user if user is None or "@" not in user else await member_id(client, user)
+        body = {"assigneeUserId": user_id}
+        changed = await client.call("PATCH", _path(client, incident_id), json=body)
     _print(changed, as_json=as_json)
 
 

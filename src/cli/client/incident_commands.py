@@ -70,17 +70,17 @@ def records(
 def assign(
     incident: _INCIDENT,
     user: Annotated[
-        str | None, typer.Argument(metavar="USER", help="Id of a member. Omit to unassign.")
+        str | None,
+        typer.Argument(metavar="USER", help="Email or ID. Omit to unassign."),
     ] = None,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
     """Set the owner of an incident."""
-    from cli.client.incident_calls import change_incident
+    from cli.client.incident_calls import assign_incident
 
-    change = {"assigneeUserId": user}
-    run_command(change_incident((profile, state_dir), incident, change, as_json=json))
+    run_command(assign_incident((profile, state_dir), incident, user, as_json=json))
 
 
 @incidents.command()

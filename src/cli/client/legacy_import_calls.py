@@ -125,8 +125,9 @@ def _show(bars: ProgressBars, run: Json) -> None:
             bars.show(key, name, "rolling back")
             continue
         progress = entry.get("progress", {})
-        total = progress.get("total")
-        done = total if entry["stage"] in _ENDED else progress.get("done")
+        has_ended = entry["stage"] in _ENDED
+        total = progress.get("total") or (1 if has_ended else None)
+        done = total if has_ended else progress.get("done")
         bars.show(key, name, words_of(entry["stage"]), done, total)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.api_client import ApiClient, Json
-from cli.console import aside, say, terminal
+from cli.console import StartError, aside, say, terminal
 
 PAGE = 100
 """Rows of a list that one request asks for at most."""
@@ -50,6 +50,19 @@ async def list_of(
         if cursor is None:
             break
     return {key: rows, "cursor": cursor}
+
+
+_MOST_MEMBERS = 10_000
+
+
+async def member_id(client: ApiClient, email: str) -> str:
+    """The id of the member with an email address. Raises StartError."""
+    path = f"{client.workspace}/members"
+    listed = await list_of(client, path, "members", {}, _MOST_MEMBERS)
+    for member in listed["members"]:
+        if (member["email"] or "").lower() == email.lower():
+            return str(member["userId"])
+    raise StartError(f"No member with the email {email}. Invite them in the console.")
 
 
 async def overview_of(client: ApiClient, run_id: str) -> Json:

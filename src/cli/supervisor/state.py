@@ -12,6 +12,7 @@ from pathlib import Path
 from secrets import SystemRandom
 from typing import Any
 
+import psutil
 import typer
 from typer.models import OptionInfo
 
@@ -56,10 +57,10 @@ class StateDir:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
                 raise StartError(
-                    f"A platform is already running in {self.root} (process {owner}). Stop it, or"
-                    " choose another --state-dir."
+                    f"A platform is already running in {self.root} (process {self.owner()}). Stop"
+                    f" it with `workspace stop --state-dir {self.root}`, or choose another"
+                    " --state-dir."
                 ) from None
             # Only under the lock, so that the number is that of the owner.
             os.ftruncate(handle, 0)
@@ -83,6 +84,13 @@ class StateDir:
         except BlockingIOError:
             return True
         return False
+
+    def owner(self) -> int | None:
+        """The process that runs the platform here. Raises StartError when it cannot be told."""
+        if not self.is_owned():
+            return None
+        text = (self.root / "lock").read_text(encoding="utf-8", errors="replace").strip()
+        return int(text) if text.isdecimal() else None
 
     def running_settings(self) -> dict[str, Any]:
         """The settings by which the platform that runs here has its parts.
@@ -149,6 +157,16 @@ class StateDir:
 
     def unpublish(self) -> None:
         self.connection.unlink(missing_ok=True)
+
+
+def running_services(state: StateDir) -> dict[str, int | None]:
+    """The process of each service that was started; None for one that does not run now."""
+    records = {path.stem: read_object(path) for path in sorted(state.pids.glob("*.json"))}
+    return {
+        name: pid if pid is not None and psutil.pid_exists(pid) else None
+        for name, record in records.items()
+        for pid in [record.get("pid")]
+    }
 
 
 def write_private(path: Path, value: object) -> None:

@@ -43,6 +43,14 @@ async def test_incidents_are_listed_changed_closed_and_reopened(
             assert done.code == 0, done.err
         shown = (await shell.run("incidents", "show", incident_id, "--json")).json
         assert (shown["state"], shown["note"], shown["muted"]) == ("closed", "Known.", True)
+        email = space.email.upper()
+        by_mail = await shell.run("incidents", "assign", incident_id, email, "--json")
+        assert by_mail.json["assigneeUserId"] == str(space.user_id)
+        unknown = await shell.run("incidents", "assign", incident_id, "eve@example.com")
+        assert (unknown.code, "No member with the email eve@example.com" in unknown.err) == (
+            3,
+            True,
+        )
         reopened = await shell.run("incidents", "reopen", incident_id, "--json")
         assert reopened.json["state"] == "muted"
         records = await shell.run("incidents", "records", incident_id, "--json")
