@@ -244,6 +244,7 @@ def config_fields(provider: ProviderName) -> Sequence[ConfigField]:
     return [
         _field(key, _present(part), key in needed, example.get(key))
         for key, part in schema.get("properties", {}).items()
+        if key not in PROVIDERS[provider].unlisted
     ]
 
 
@@ -262,7 +263,7 @@ def config_example(provider: ProviderName) -> JsonObject:
     """A config of a connection to a provider, as its documentation shows it."""
     schema = PROVIDERS[provider].config.model_json_schema(by_alias=True)
     example: JsonObject = next(iter(schema.get("examples", [])), {})
-    return example
+    return {key: one for key, one in example.items() if key not in PROVIDERS[provider].unlisted}
 
 
 def config_of(provider: ProviderName, texts: Mapping[str, str]) -> JsonObject:

@@ -106,7 +106,11 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         shell,
         connection=connection,
         provider=PROVIDERS[connection.provider],
-        config=[(words(key), _shown(value)) for key, value in connection.config.items()],
+        config=[
+            (words(key), _shown(value))
+            for key, value in connection.config.items()
+            if key not in PROVIDERS[connection.provider].unlisted
+        ],
         browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
         signs_in=signs_in(request, connection.provider),
         pause=await pause_of(request.work, request.actor, connection.id),

@@ -224,6 +224,8 @@ class Provider:
     config: type[Input]
     credentials: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
+    unlisted: frozenset[str] = frozenset()
+    """The keys of the config that only the API has: nobody sets them to connect."""
 
 
 _FILES = (Capability.BROWSE, Capability.READ, Capability.MOUNT, Capability.IMPORT)
@@ -235,6 +237,7 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "Sample resources for trying out integrations.",
             DemoConnection,
             capabilities=tuple(Capability),
+            unlisted=frozenset({"edition", "vanished", "denied", "generated"}),
         ),
         ProviderName.HTTP: Provider(
             "HTTP",
