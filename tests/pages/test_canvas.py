@@ -470,6 +470,40 @@ async def test_nodes_are_dragged_connected_inserted_and_copied_by_mouse(
     await saved(page)
 
 
+CLIPBOARD = """((kind, text) => {
+  const clipboardData = new DataTransfer();
+  if (text) clipboardData.setData('text/plain', text);
+  const how = { clipboardData, bubbles: true, cancelable: true };
+  document.dispatchEvent(new ClipboardEvent(kind, how));
+  return clipboardData.getData('text/plain');
+})"""
+
+
+async def test_nodes_are_copied_to_another_automation(page: Page, person: Person) -> None:
+    first = await person.automation(small(), publish=False)
+    second = await person.automation(graph(node("read", "transform", output={})), publish=False)
+    await opened(page, person, first)
+    await with_control(page, "a")
+    text = await page.evaluate(f"{CLIPBOARD}('copy')")
+    assert [one["id"] for one in json.loads(text)["nodes"]] == ["read", "check", "tell"]
+    await opened(page, person, second)
+    await page.evaluate(f"{CLIPBOARD}('paste', {json.dumps(text)})")
+    await page.until(is_there("read_2"))
+    await saved(page)
+    found = (await draft(person, second))["graph"]
+    assert [one["id"] for one in found["nodes"]] == ["read", "read_2", "check", "tell"]
+    assert found["nodes"][2]["config"]["expression"] == "nodes.read_2.total > 10.0"
+    assert await edges(person, second) == [
+        ("check", "tell", "true"),
+        ("read_2", "check", "always"),
+    ]
+    await page.evaluate(f"{CLIPBOARD}('paste', 'no nodes')")
+    await page.until("document.querySelector('.bars').innerText.includes('no nodes')")
+    await with_control(page, "a")
+    await page.evaluate(f"{CLIPBOARD}('cut')")
+    await page.until("document.querySelectorAll('.step').length === 1")
+
+
 async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     path = f"{person.space.path}/automations/{automation_id}"
@@ -483,9 +517,7 @@ async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) ->
     theirs = graph(node("theirs", "transform", output={}))
     await person.call("PATCH", path, {"graph": theirs})
     await fill(page, "label", "Mine again")
-    await page.until(
-        "document.querySelector('.canvas-bar.wrong').innerText.includes('Someone else changed this draft')"
-    )
+    await page.until(f"{one('.canvas-bar.wrong')}.innerText.includes('Someone else changed')")
     assert [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]] == [
         "theirs"
     ]
@@ -523,6 +555,8 @@ async def test_a_test_shows_states_and_data_on_the_canvas(page: Page, person: Pe
         await page.evaluate(f"{one('.step[data-node=tell]')}.dataset.status ?? ''") != "succeeded"
     )
     await press(page, "Run this node")
+    assert "Requests, messages and records are real." in await page.text("dialog#run")
+    await page.click("dialog#run .primary")
     await page.until(
         "document.querySelector('.canvas-bar[data-run]').innerText.includes('from node')"
     )

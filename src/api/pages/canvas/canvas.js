@@ -146,6 +146,12 @@ const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id)
 
 const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "isReadonly"];
 
+/** Whether a box is within a view of this size. */
+function isIn(box, { zoom, x, y }, width, height) {
+  const [left, top] = [x + box.x * zoom, y + box.y * zoom];
+  return left > 8 && left + box.width * zoom < width && top > 8 && top + box.height * zoom < height;
+}
+
 /** Emits `move` (positions), `connect`, `open`, `select`, `more` (a place for a new node) and `ready`. */
 export const Canvas = {
   props: PROPS,
@@ -199,19 +205,18 @@ export const Canvas = {
       /** Bring a node into the part of the canvas that no panel covers, unless it is there. */
       show: async (id, covered = 0) => {
         const box = plan.value.boxes.get(id);
-        if (!box) return;
         const { width, height } = root.value.getBoundingClientRect();
-        const { zoom, x, y } = flow.getViewport();
         const room = width - covered;
-        const at = { left: x + box.x * zoom, top: y + box.y * zoom };
-        const isIn = at.left > 8 && at.left + box.width * zoom < room && at.top > 8 && at.top + box.height * zoom < height;
-        if (isIn || room <= 0) return;
-        before ??= { zoom, x, y };
+        if (!box || room <= 0 || isIn(box, flow.getViewport(), room, height)) return;
+        const { zoom, x, y } = flow.getViewport();
+        if (covered > 0) before ??= { zoom, x, y };
         await flow.setViewport({ zoom, x: room / 2 - (box.x + box.width / 2) * zoom, y: height / 2 - (box.y + box.height / 2) * zoom });
       },
-      /** Go back to what was in view before a node was shown. */
-      back: () => {
-        if (before) flow.setViewport(before);
+      /** Go back to what was in view before a node was shown, if the node is in view there. */
+      back: (id) => {
+        const { width, height } = root.value.getBoundingClientRect();
+        const box = plan.value.boxes.get(id);
+        if (before && box && isIn(box, before, width, height)) flow.setViewport(before);
         before = null;
       },
       focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),

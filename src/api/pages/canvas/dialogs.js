@@ -93,6 +93,18 @@ export const TestDialog = {
   },
 };
 
+/** A run from a node, which has no simulation. Emits `run` and `close`. */
+export const RunDialog = {
+  props: ["name", "isAlone", "hasData"],
+  emits: ["run", "close"],
+  setup: (props, { emit }) => () => h(Modal, { name: "run", title: props.isAlone ? `Run ${props.name} alone?` : `Run from ${props.name}?`, onClose: () => emit("close") }, () => [
+    h("p", null, [props.isAlone ? "Only this node runs. " : "This node and what follows run. ",
+      props.hasData ? "Earlier nodes have the outputs of the last run." : "Earlier nodes have no outputs: nothing has run yet."]),
+    h("p", null, "Requests, messages and records are real."),
+    h("div", { class: "buttons" }, [button("Cancel", () => emit("close")), button("Run", () => emit("run"), { class: "primary", autofocus: true })]),
+  ]),
+};
+
 /** The differences are a part of a page that the server makes. Emits `publish` (a note) and `close`. */
 export const PublishDialog = {
   props: ["errors", "changes", "problem", "isBusy", "version"],

@@ -121,7 +121,9 @@ export class Draft {
 
   async refused(error, document) {
     if (error.status === 409) return this.conflict();
-    if (error.status === 0 || error.status === 429 || error.status >= 500) {
+    if (error.status === 401) {
+      Object.assign(this.shown, { state: "refused", message: "Your session has expired. Copy your nodes (Ctrl+A, Ctrl+C), sign in again, then paste them." });
+    } else if (error.status === 0 || error.status === 429 || error.status >= 500) {
       Object.assign(this.shown, { state: "offline", message: error.message });
       this.timer = setTimeout(() => this.flush(), AGAIN);
     } else if (error.details.length > 0) {

@@ -2,7 +2,7 @@
 
 import { duration, plain, span } from "/pages/words.js";
 import { Canvas, icon } from "./canvas.js";
-import { ConnectDialog, HelpDialog, PublishDialog, TestDialog } from "./dialogs.js";
+import { ConnectDialog, HelpDialog, PublishDialog, RunDialog, TestDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
 import * as graph from "./graph.js";
 import { names } from "./names.js";
@@ -208,7 +208,8 @@ class Editor {
     this.at.opened = null;
     if (opened === null) return;
     nextTick(() => {
-      this.canvas.value.back();
+      this.canvas.value.back(opened);
+      this.canvas.value.show(opened);
       this.canvas.value.focus(opened);
     });
   }
@@ -335,7 +336,7 @@ function problems(editor) {
 }
 
 const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
-  h("span", { class: ["save-state", editor.shown.state], role: "status", title: editor.shown.message }, STATES[editor.shown.state]),
+  h("span", { class: ["save-state", editor.shown.state], title: editor.shown.message }, STATES[editor.shown.state]),
   problems(editor),
   button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
   button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
@@ -387,8 +388,8 @@ function tools(editor) {
     one ? button("Open", () => editor.open(one), { class: "small" }) : null,
     one ? button("Connect", () => { editor.at.dialog = { name: "connect", from: one }; }, { class: "small" }) : null,
     one ? button("Test up to here", () => { editor.at.dialog = { name: "test", stopAt: one }; }, { class: "small" }) : null,
-    one ? button("Run this node", () => editor.from(one, true), { class: "small", title: "Runs this node alone with the data of the last run. Calls are real." }) : null,
-    one && editor.run.dataRunId ? button("Run from here", () => editor.from(one, false), { class: "small", title: "Runs this node and what follows, with the data of the last run. Calls are real." }) : null,
+    one ? button("Run this node", () => { editor.at.dialog = { name: "run", from: one, isAlone: true }; }, { class: "small" }) : null,
+    one && editor.run.dataRunId ? button("Run from here", () => { editor.at.dialog = { name: "run", from: one, isAlone: false }; }, { class: "small" }) : null,
     chosen.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
     chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
     chosen.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
@@ -406,19 +407,28 @@ function outputsOf(editor, id) {
   ];
 }
 
+/** The key that differs, with dots between keys: typing into one field is one step to undo. */
+function changedKey(before, after) {
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const key = [...keys].find((one) => JSON.stringify(before[one]) !== JSON.stringify(after[one]));
+  if (key === undefined || !isObject(before[key]) || !isObject(after[key])) return key ?? "";
+  return `${key}.${changedKey(before[key], after[key])}`;
+}
+
 function panel(editor, issues) {
   const { opened } = editor.at;
   if (opened === null) return null;
   const shared = { catalog: editor.catalog, names, issues: issues.get(opened) ?? [], readonly: false, onClose: () => editor.close() };
   const inner = opened === TRIGGER
     ? h(TriggerPanel, { ...shared, key: opened, trigger: editor.document.value.trigger, automation: editor.shown.automation, outputs: outputsOf(editor, opened),
-      onChange: (trigger) => editor.edit(graph.changeTrigger(editor.document.value, trigger), "trigger") })
+      onChange: (trigger) => editor.edit(graph.changeTrigger(editor.document.value, trigger), `trigger ${changedKey(editor.document.value.trigger, trigger)}`) })
     : h(NodePanel, { ...shared, key: opened, node: graph.nodeOf(editor.document.value, opened), kind: editor.kinds.get(graph.nodeOf(editor.document.value, opened).kind),
       data: editor.run.data.get(opened) ?? null, outputs: outputsOf(editor, opened),
       onChange: (node) => {
         const next = graph.changeNode(editor.document.value, opened, node);
         const index = graph.nodesOf(editor.document.value).findIndex((one) => one.id === opened);
-        editor.edit(next, `node ${opened}`);
+        editor.edit(next, `node ${opened} ${changedKey(graph.nodeOf(editor.document.value, opened), node)}`);
         const { id } = graph.nodesOf(next)[index];
         if (id !== opened) editor.open(id);
       } });
@@ -436,6 +446,8 @@ function dialog(editor) {
       onPublish: (note) => editor.publish(note), onLead: (one) => editor.lead(one), onClose: close });
     case "connect": return h(ConnectDialog, { document: editor.document.value, kinds: editor.kinds, from: at.dialog.from,
       onConnect: (edge) => editor.connect(edge), onRemove: (id) => editor.edit(editor.disconnect([id])), onClose: close });
+    case "run": return h(RunDialog, { name: nameOf(editor, at.dialog.from), isAlone: at.dialog.isAlone, hasData: editor.run.dataRunId !== null,
+      onRun: () => { const { from, isAlone } = at.dialog; close(); editor.from(from, isAlone); }, onClose: close });
     case "help": return h(HelpDialog, { onClose: close });
     default: return null;
   }
@@ -543,6 +555,15 @@ function copied(editor, event, isText) {
   return true;
 }
 
+/** What the head of the page says of the version, which saving and publishing change. */
+function showVersion({ draftVersionId, publishedVersionId, version }) {
+  const [title, note] = window.document.querySelectorAll(".head .lead h1, .head .lead > .quiet");
+  title.textContent = draftVersionId ? "Draft" : "New draft";
+  if (draftVersionId) note.textContent = `Version ${version}, unpublished`;
+  else if (publishedVersionId) note.textContent = `Based on version ${version}, which stays published until you publish another.`;
+  window.document.getElementById("editor-discard").hidden = !draftVersionId;
+}
+
 async function start() {
   const shown = shallowReactive({ state: "saved", message: "", issues: [], draftVersionId: null, publishedVersionId: null, version: null, automation: null });
   const draft = new Draft(api, shown);
@@ -550,7 +571,7 @@ async function start() {
   const editor = new Editor(catalog, document, draft, shown);
   createApp({ render: () => view(editor) }).mount(root);
   listen(editor);
-  watchEffect(() => { window.document.getElementById("editor-discard").hidden = !shown.draftVersionId; });
+  watchEffect(() => showVersion(shown));
   root.dataset.ready = "true";
   const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();
   await data.catch((error) => { editor.run.problem = shownRun ? error.message : ""; });
