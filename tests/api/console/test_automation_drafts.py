@@ -138,6 +138,65 @@ async def test_a_check_draws_and_saves_nothing(
     assert read(await client.get(path_of(made)))["updatedAt"] == made["updatedAt"]
 
 
+async def test_the_editor_shows_what_publishing_changes(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    made = await create(client, space)
+    path = page_of(made)
+    assert "This is the first version" in (await owner.get(f"{path}/edit/changes")).text
+    await client.post(f"{path_of(made)}/publish", json={})
+    assert "No differences" in (await owner.get(f"{path}/edit/changes")).text
+    content = numbered(2)
+    content["nodes"][0]["label"] = HOSTILE
+    await client.patch(path_of(made), json={"graph": content})
+    changes = (await owner.get(f"{path}/edit/changes")).text
+    assert "Changes since version 1" in changes
+    assert HOSTILE not in changes
+    assert HOSTILE in unescape(changes)
+
+
+async def test_the_canvas_asks_the_api_in_the_session_of_a_browser(
+    app: FastAPI, client: Client, space: Space, owner: Visitor
+) -> None:
+    made = await create(client, space)
+    path = path_of(made)
+    token = {"X-CSRF-Token": await owner.token(f"{page_of(made)}/edit"), "Accept": "*/*"}
+    body = {"graph": numbered(3), "expectedDraftVersionId": made["draftVersionId"]}
+    for lacking in ({"X-CSRF-Token": ""}, {"Sec-Fetch-Site": "cross-site"}):
+        answer = await owner.patch(path, json=body, headers={**token, **lacking})
+        assert answer.status_code in {401, 403}
+    saved = await owner.patch(path, json=body, headers={**token, "If-Match": made["updatedAt"]})
+    assert read(saved)["graph"]["nodes"][0]["config"] == numbered(3)["nodes"][0]["config"]
+    late = await owner.patch(path, json=body, headers={**token, "If-Match": made["updatedAt"]})
+    assert late.status_code == 409
+    assert read(await owner.get(path, headers=token))["id"] == made["id"]
+    assert read(await owner.post(f"{path}/validate", json={}, headers=token))["valid"] is True
+    assert read(await owner.post(f"{path}/publish", json={}, headers=token))["version"] == 1
+    run = read(await owner.post(f"{path}/test-run", json={"simulate": True}, headers=token))
+    assert read(await owner.get(f"{path}/runs/{run['id']}", headers=token))["source"] == "test"
+    assert [one["id"] for one in read(await owner.get(f"{path}/runs", headers=token))["runs"]] == [
+        run["id"]
+    ]
+    viewer, _ = await space.member(Role.VIEWER)
+    async with await signed_in(app, space, viewer) as reader:
+        theirs = {"X-CSRF-Token": await reader.token("/"), "Accept": "*/*"}
+        assert (await reader.patch(path, json=body, headers=theirs)).status_code == 403
+
+
+async def test_the_json_is_a_tab_and_the_page_without_scripts(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    path = f"{page_of(await create(client, space))}/edit"
+    canvas, texts = (await owner.get(path)).text, (await owner.get(f"{path}?tab=json")).text
+    assert 'name="graph"' in canvas
+    assert 'name="graph"' in texts
+    assert ("vue-flow" in canvas, "vue-flow" in texts) == (True, False)
+    assert 'id="editor"' not in texts
+    run = f"{path}?run=01a227ed-4004-70a5-a4b3-ae1988bc5eec"
+    assert 'data-run="01a227ed-4004-70a5-a4b3-ae1988bc5eec"' in (await owner.get(run)).text
+    assert (await owner.get(f"{path}?run=%22%3E")).status_code == 400
+
+
 async def test_an_automation_without_a_graph_begins_with_one(
     client: Client, space: Space, owner: Visitor
 ) -> None:
@@ -154,6 +213,7 @@ async def test_readers_and_strangers_do_not_edit(
     viewer, _ = await space.member(Role.VIEWER)
     async with await signed_in(app, space, viewer) as reader:
         assert (await reader.get(f"{path}/edit")).status_code == 403
+        assert (await reader.get(f"{path}/edit/changes")).status_code == 403
         assert 'href="' + path + '/edit"' not in (await reader.get(path)).text
         for step in ("", "/publish", "/discard"):
             answer = await reader.send_form(f"{path}/edit{step}", graph="{}", trigger=MANUAL)
