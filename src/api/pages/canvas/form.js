@@ -95,7 +95,7 @@ export const Field = {
 };
 
 /** Controls that are one element, which a label names. */
-const LABELLED = new Set(["text", "textarea", "timezone", "number", "select", "picker", "checkbox"]);
+const LABELLED = new Set(["text", "textarea", "timezone", "number", "select", "picker", "checkbox", "collect"]);
 
 function drawValue(field) {
   if (field.mode === "expression") return h(BoundField, { ...attributesOf(field), binding: field.value, isText: TEXTS.has(field.control.control) });
@@ -195,7 +195,7 @@ CONTROLS.select = (field) => h("select", {
   value: String(field.value ?? ""),
   onChange: (event) => field.emit(field.control.values.find((value) => String(value) === event.target.value)),
 }, [
-  (!field.required || field.value === undefined) && h("option", { value: "" },
+  (!field.required || field.value === undefined || field.value === "") && h("option", { value: "" },
     field.control.default === undefined || field.control.default === null ? "–" : `Default: ${words(field.control.default)}`),
   ...field.control.values.map((value) => h("option", { value: String(value), key: String(value) }, field.control.labels?.[value] ?? words(value))),
 ]);

@@ -3,7 +3,7 @@
 import { isBinding, isObject } from "/pages/canvas/bindings.js";
 import { freshId } from "/pages/canvas/expression.js";
 import { CONTROLS, Field, removeButton, segments, words } from "/pages/canvas/form.js";
-import { withKey } from "/pages/canvas/schema.js";
+import { controlOf, firstOf, fits, withKey } from "/pages/canvas/schema.js";
 
 const { computed, h, ref, shallowRef, watch } = globalThis.Vue;
 
@@ -206,12 +206,21 @@ const FilterField = {
       const { leaves } = rows;
       const set = (next) => field.emit(filterOf({ ...rows, joined: rows.joined || next.length > 1, leaves: next }));
       const known = new Map((fields.value ?? []).map((one) => [one.key, one]));
+      const operandOf = (name, op) => {
+        const described = known.get(keyOf(name));
+        const schema = described ? valueSchema(described) : {};
+        if (LISTS.has(op)) return { type: "array", items: schema.type === "array" ? schema.items : schema };
+        return schema.type === "array" ? schema.items : schema;
+      };
       const row = (leaf, index) => {
         const described = known.get(keyOf(leaf.field));
-        const schema = described ? valueSchema(described) : {};
         const change = (key, value) => set(leaves.with(index, withKey(leaf, key, value)));
+        const compare = (key) => {
+          const fit = fits(leaf.value, controlOf(operandOf(key, leaf.op), {})) || isBinding(leaf.value);
+          set(leaves.with(index, { ...leaf, field: key, ...(WITHOUT_VALUE.has(leaf.op) || fit ? {} : { value: firstOf(operandOf(key, leaf.op), {}) }) }));
+        };
         return h("div", { class: "row-of filter-row", key: index }, [
-          known.size > 0 ? h("select", { "aria-label": `Field ${index + 1}`, disabled: readonly, value: leaf.field, onChange: (event) => change("field", event.target.value) }, [
+          known.size > 0 ? h("select", { "aria-label": `Field ${index + 1}`, disabled: readonly, value: leaf.field, onChange: (event) => compare(event.target.value) }, [
             !known.has(leaf.field) && h("option", { value: leaf.field }, described ? `${described.label} (${leaf.field})` : leaf.field || "Choose…"),
             ...[...known.values()].map((one) => h("option", { value: one.key, key: one.key }, one.label))])
             : h("input", { type: "text", class: "mono", "aria-label": `Field ${index + 1}`, list, readonly, value: leaf.field, placeholder: "trigger.body.status", onInput: (event) => change("field", event.target.value) }),
@@ -224,7 +233,7 @@ const FilterField = {
             },
           }, Object.entries(OPERATORS).map(([name, title]) => h("option", { value: name, key: name }, title))),
           !WITHOUT_VALUE.has(leaf.op) && h(Field, {
-            schema: LISTS.has(leaf.op) ? { type: "array", items: schema.type === "array" ? {} : schema } : schema.type === "array" ? schema.items : schema,
+            schema: operandOf(leaf.field, leaf.op),
             root: {}, name: "", owner: "field", value: leaf.value, path: `${field.path}.${rows.joined ? `${rows.join}.${index}.` : ""}value`, label: `Value ${index + 1}`, isBare: true, required: true,
             isFixed: field.isFixed || field.owner !== "RecordQuery", onChange: (value) => change("value", value === undefined ? "" : value),
           }),
@@ -238,7 +247,7 @@ const FilterField = {
         leaves.length > 1 && h("select", { "aria-label": "Match", disabled: readonly, value: rows.join, onChange: (event) => field.emit({ [event.target.value]: leaves }) },
           [h("option", { value: "and" }, "All conditions"), h("option", { value: "or" }, "Any condition")]),
         ...leaves.map(row),
-        !readonly && h("button", { type: "button", class: "button small add", onClick: () => set([...leaves, { field: first, op: "eq", value: "" }]) }, "Add condition"),
+        !readonly && h("button", { type: "button", class: "button small add", onClick: () => set([...leaves, { field: first, op: "eq", value: firstOf(operandOf(first, "eq"), {}) }]) }, "Add condition"),
       ]);
     };
   },

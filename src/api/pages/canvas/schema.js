@@ -171,7 +171,7 @@ const FITS = {
   text: (value) => typeof value === "string",
   number: (value) => typeof value === "number",
   checkbox: (value) => typeof value === "boolean",
-  select: (value, { values }) => values.includes(value),
+  select: (value, { values }) => value === "" || values.includes(value),
   checks: (value, { values }) => Array.isArray(value) && value.every((one) => values.includes(one)),
   pickers: (value, { alone }) => (alone !== undefined && value === alone)
     || (Array.isArray(value) && value.every((one) => typeof one === "string")),

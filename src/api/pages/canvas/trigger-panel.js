@@ -59,6 +59,7 @@ const NextTimes = {
     let asked = 0;
     watch(() => JSON.stringify(props.trigger), () => {
       clearTimeout(timer);
+      if (!props.trigger.cron?.trim() && !props.trigger.intervalSeconds) return;
       timer = setTimeout(async () => {
         const turn = (asked += 1);
         const answer = await props.names.preview(props.trigger).catch((error) => ({ problem: error.message }));
