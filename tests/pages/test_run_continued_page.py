@@ -51,7 +51,7 @@ async def test_a_person_sends_an_event_and_runs_from_a_node(
     await page.screenshot(screens / f"ended-{theme}.png")
     await page.click("#details a[href*=from-node]")
     await page.until("document.querySelector('[name=outputs]') !== null")
-    assert await page.evaluate("document.querySelector('#node').value") == "ship"
+    assert await page.evaluate("document.querySelector('#f-nodeId').value") == "ship"
     await page.screenshot(screens / f"from-node-{theme}.png")
     await page.show(dark=dark, width=360, height=780)
     await page.screenshot(screens / f"from-node-{theme}-360.png")

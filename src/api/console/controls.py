@@ -31,6 +31,8 @@ _LONG = 1_000
 _MOST_DIGITS = 30
 MOST_ROWS = 100
 _SPARE_ROWS = 2
+_CELLS = frozenset({"line", "number", "long", "tick", "choice", "value"})
+"""Looks that fit into a row."""
 _NAMED = "name"
 """The column that has the key of a row, where the value is an object by keys."""
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -252,7 +254,13 @@ def _columns(
     has_names = resolved.get("type") == "object"
     name = _control(_NAMED, _NAMED, ("Name", ""), {"type": "string"}, None, is_required=False)
     cells = [name, *cells] if has_names else cells
-    return [one for one in cells if one.look not in {"json", "rows"}]
+    needed = row.get("required", ())
+    return [_chosen(one) if one.key in needed else one for one in cells if one.look in _CELLS]
+
+
+def _chosen(control: Control) -> Control:
+    """The control of a value that each row has: a choice begins with its first value."""
+    return replace(control, choices=[one for one in control.choices if one[0]])
 
 
 def _control(  # the parts of a description

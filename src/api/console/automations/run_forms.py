@@ -29,7 +29,7 @@ from models.automation.automations.rules.triggers.configs import read_trigger
 from models.automation.automations.rules.triggers.kinds import WebhookTrigger
 from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER, Webhook
 from models.automation.automations.shapes import AutomationDetail
-from runtime.errors import PlatformError, RunError, ValidationError
+from runtime.errors import RunError, ValidationError
 
 router = page_router()
 
@@ -49,7 +49,7 @@ class Run(Form):
 
 
 async def _form(request: ApiRequest, entered: Entered) -> Response:
-    body, refusal = Run.model_validate(entered.texts), entered.refusal
+    body = Run.model_validate(entered.texts)
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
@@ -61,13 +61,12 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
         at=path,
         body=body,
         payloads=await _payloads(request),
-        faults=[] if refusal is None else faults_of(refusal),
+        entered=entered,
         may_run=automation.enabled and automation.published_version_id is not None,
         api=shell.calls(
             (api.run_automation, {"triggerPayload": {}}),
             (api.test_run_automation, {"payload": {}, "simulate": True}),
         ),
-        refusal=refusal,
     )
 
 
@@ -111,13 +110,6 @@ def _attributes(text: str) -> dict[str, str]:
         return _ATTRIBUTES.validate_python(read_pairs(text))
     except ValueError:
         raise ValidationError.at("attributes", _AS_PAIRS) from None
-
-
-def faults_of(refusal: PlatformError) -> Sequence[str]:
-    """The faults of a form, each with the place that has it."""
-    if isinstance(refusal, ValidationError) and refusal.details:
-        return [f"{one.path}: {one.message}" for one in refusal.details]
-    return [refusal.message]
 
 
 async def _payloads(request: ApiRequest) -> Sequence[RecentPayload]:

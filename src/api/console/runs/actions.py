@@ -7,7 +7,6 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.automations.run_forms import faults_of
 from api.console.entered import Entered, Form, read_as, redisplays, texts_of
 from api.console.forms import done, paged, read_object
 from api.console.rendering import page, see_other
@@ -163,7 +162,7 @@ async def get_from_node(request: ApiRequest, node_id: str | None = None) -> Resp
 
 
 async def _form(request: ApiRequest, entered: Entered) -> Response:
-    body, refusal = FromNode.model_validate(entered.texts), entered.refusal
+    body = FromNode.model_validate(entered.texts)
     viewed = await overview(request.work, request.actor, request.ids["runId"])
     shell = await shell_of(request)
     start = {"nodeId": _first(viewed.graph.nodes), "replayOfRunId": str(viewed.run.id)}
@@ -173,9 +172,8 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
         shell,
         viewed=viewed,
         body=body,
-        faults=[] if refusal is None else faults_of(refusal),
+        entered=entered,
         api=shell.calls((api.run_automation_from_node, start)),
-        refusal=refusal,
     )
 
 
