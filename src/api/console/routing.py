@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from starlette.responses import Response
 
 from api.console.rendering import bare, is_htmx, see_other, toast
-from api.console.shell import local_path
+from api.console.shell import appearance_of, local_path
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router
@@ -49,6 +49,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
         fields=_sent_fields(request),
         token="" if request.cookie is None else _token(request),
         back=_back(request),
+        look=appearance_of(request),
     )
     for name in ("Retry-After",):
         if name in refusal.headers:

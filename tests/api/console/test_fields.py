@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from api.console.controls import laid_out, texts_of, values_of
 from models.core.access.rules import Role
 from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.settings import settings_model
 from tests.support.automations import read
 from tests.support.client import Client
 from tests.support.related import add, add_field, make_database, relate
@@ -422,3 +424,50 @@ async def test_the_equal_call_has_the_body_of_the_form(owner: Visitor, goods: st
     assert found is not None
     body = json.loads(unescape(found[1]).strip("'"))
     assert body == {"label": "Weight", "kind": "number", "settings": {"min": 9, "max": 1}}
+
+
+async def test_another_kind_keeps_what_was_typed(owner: Visitor, goods: str) -> None:
+    place = f"/databases/{goods}/fields"
+    typed = {"label": HOSTILE, "key": "mine", "settings.min": "5", "required": "on"}
+    for kind, kept in (("number", {"settings.min": "5"}), ("select", {}), ("currency", {})):
+        page = await owner.send_form(place, kind=kind, row="kind", **typed)
+        assert page.status_code == 200
+        assert HOSTILE not in page.text
+        shown = inputs(page.text)
+        assert (shown["kind"], shown["label"], shown["key"]) == (kind, HOSTILE, "mine")
+        assert kept.items() <= shown.items()
+        assert ("options.1.name" in shown) is (kind == "select")
+    assert (await owner.send_form(place, kind="pigeon", row="kind")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("rows", "path", "fault"),
+    [
+        ([("", "field", "title")], "0", "Enter a name."),
+        ([("a", "field", "title"), ("a", "literal", "5")], "1", "Use each name once."),
+    ],
+)
+async def test_inputs_of_a_button_need_names(
+    owner: Visitor, goods: str, rows: list[tuple[str, str, str]], path: str, fault: str
+) -> None:
+    keys = ("name", "type", "value")
+    sent = {
+        f"settings.bindings.{place}.{key}": text
+        for place, row in enumerate(rows)
+        for key, text in zip(keys, row, strict=True)
+    }
+    answer = await owner.send_form(f"/databases/{goods}/fields", kind="button", label="Go", **sent)
+    assert answer.status_code == 400
+    assert f'id="h-settings.bindings.{path}.name" class="fault">{fault}' in answer.text
+
+
+@pytest.mark.parametrize(
+    "value", ["title", "5", 5, 1.5, True, None, "true", '"', ["a", 1], {"a": {"b": [1]}}, "[1", ""]
+)
+def test_a_literal_is_typed_and_read_back(value: object) -> None:
+    controls = laid_out(settings_model(FieldKind.BUTTON), "settings", words={}, offers={})
+    stored: Json = {"bindings": {"it": {"type": "literal", "value": value}}}
+    texts = texts_of(controls, stored)
+    assert values_of(controls, texts, stored) == stored
+    if value not in (None, ""):
+        assert values_of(controls, texts, {}) == stored

@@ -1,13 +1,17 @@
 """Pages of plain resources: listed, made, changed and deleted by forms, without scripts."""
 
+import json
 import re
+import shlex
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 
-from api.kernel.routing import route_of
+from api.console.shell import Appearance, Shell
+from api.kernel.routing import Route, route_of
+from api.routers.automation import incidents
 from api.routers.registry import ROUTERS
 from models.core.access.rules import Role
 from models.people.users import make_platform_admin
@@ -172,6 +176,7 @@ async def test_the_look_of_pages_is_chosen_and_holds(owner: Visitor, space: Spac
     sent = {"theme": "dark", "timeZone": "Europe/Berlin", "language": "de"}
     answer = await owner.send_form(place, page=place, **sent)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{place}?notice=saved")
+    assert 'data-theme="dark"' in (await owner.get(f"{place}/unknown")).text
     for path in (place, f"/workspaces/{space.id}", "/workspaces"):
         shown = (await owner.get(path)).text
         for attribute in ("theme", "zone", "language"):
@@ -277,3 +282,51 @@ async def test_the_first_wrong_field_has_the_focus(owner: Visitor, goods: str) -
     assert answer.status_code == 400
     assert len(re.findall(r"<input[^>]* autofocus", answer.text)) == 1
     assert re.search(r'<input id="f-label"[^>]*autofocus', answer.text)
+
+
+SHELL = Shell(
+    person="Ada",
+    workspaces=(),
+    workspace=None,
+    scopes=frozenset(),
+    token="",
+    base="https://platform.test",
+    unread=0,
+    incidents=0,
+    parameters={"alertRuleId": "rule"},
+    appearance=Appearance(),
+)
+OPERATIONS = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if route.path.startswith("/v1/") and not route.operation.access.page
+]
+
+
+@pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: route.operation.name)
+def test_the_call_of_an_operation_is_its_method_path_and_example(route: Route) -> None:
+    operation = route.operation
+    if route_of(operation.endpoint) is not route:
+        return
+    command = shlex.split(SHELL.call(operation.endpoint).replace("\\\n", " "))
+    path = route.path.replace("{alertRuleId}", "rule")
+    assert command[0] == "curl"
+    assert f"https://platform.test{path}" in command
+    assert (operation.method == "GET") is ("-X" not in command)
+    if "-d" in command and (body := json.loads(command[command.index("-d") + 1])):
+        assert operation.body is not None
+        operation.body.adapter.validate_json(json.dumps(body))
+
+
+def test_calls_are_named_by_their_operations_and_have_their_own_bodies() -> None:
+    update = (incidents.update_alert_rule, {"enabled": False})
+    listing = (incidents.list_incidents, {"state": "open", "automationId": None})
+    calls = SHELL.calls(incidents.get_alert_rule, update, listing, workspace_id="here")
+    assert [*calls] == ["Get alert rule", "Update alert rule", "List incidents"]
+    assert calls["Get alert rule"].startswith(
+        "curl https://platform.test/v1/workspaces/here/alert-rules/rule \\\n"
+    )
+    assert calls["Update alert rule"].endswith("-d '{\"enabled\": false}'")
+    assert "/v1/workspaces/here/incidents?state=open" in calls["List incidents"]
+    assert "-d" not in calls["List incidents"]

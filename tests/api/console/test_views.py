@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
+from models.data.views.rules.kinds import ViewKind
 from tests.api.console.test_fields import HOSTILE, Json, inputs
 from tests.support.automations import read
 from tests.support.client import Client
@@ -163,3 +164,84 @@ async def test_a_viewer_makes_no_view(
         assert "/views/new" not in page
         for path in ("new", f"{view['id']}/edit"):
             assert (await viewer.get(f"/databases/{goods}/views/{path}")).status_code == 403
+
+
+OWN = {
+    ViewKind.BOARD: {"stackFieldKey"},
+    ViewKind.CALENDAR: {"dateFieldKey"},
+    ViewKind.TIMELINE: {"dateFieldKey", "endDateFieldKey"},
+    ViewKind.GALLERY: {"coverFieldKey"},
+    ViewKind.CHART: {
+        "chart.type",
+        "chart.xFieldKey",
+        "chart.aggregate.op",
+        "chart.aggregate.field",
+    },
+    ViewKind.FORM: {"form.title", "form.description", "form.submitLabel", "form.confirmation"},
+}
+"""The settings of each kind; the others have none."""
+
+
+@pytest.mark.parametrize("kind", ViewKind)
+async def test_the_form_has_the_settings_of_its_kind_alone(
+    owner: Visitor, goods: str, kind: ViewKind
+) -> None:
+    place = f"/databases/{goods}/views"
+    every = set().union(*OWN.values())
+    chosen = await owner.send_form(place, kind=kind.value, label=HOSTILE, row="kind")
+    assert chosen.status_code == 200
+    for page in (chosen.text, (await owner.get(f"{place}/new?kind={kind.value}")).text):
+        shown = {name for name in every if f'name="manifest.{name}"' in page}
+        assert shown == OWN.get(kind, set())
+    # Without scripts, too, what was typed stays when another kind is chosen.
+    assert inputs(chosen.text)["label"] == HOSTILE
+    assert inputs(chosen.text)["kind"] == kind.value
+
+
+async def test_a_chart_is_made_and_stays_as_it_is(
+    client: Client, owner: Visitor, goods: str
+) -> None:
+    place = f"/databases/{goods}/views"
+    sent = {
+        **inputs((await owner.get(f"{place}/new?kind=chart")).text),
+        "label": "Turnover",
+        "manifest.chart.type": "bar",
+        "manifest.chart.xFieldKey": "state",
+        "manifest.chart.aggregate.op": "sum",
+        "manifest.chart.aggregate.field": "price",
+    }
+    wrong = await owner.send_form(place, **{**sent, "manifest.chart.xFieldKey": ""})
+    assert (wrong.status_code, inputs(wrong.text)["label"]) == (400, "Turnover")
+    assert 'id="h-manifest.chart.xFieldKey" class="fault"' in wrong.text
+    assert (await owner.send_form(place, **sent)).status_code == 303
+    made = (await views(client, goods))[-1]
+    chart = {"type": "bar", "xFieldKey": "state", "aggregate": {"op": "sum", "field": "price"}}
+    assert (made["kind"], made["manifest"]["chart"]) == ("chart", chart)
+    own = f"{place}/{made['id']}/edit"
+    assert (await owner.send_form(own, **inputs((await owner.get(own)).text))).status_code == 303
+    assert (await views(client, goods))[-1]["manifest"] == made["manifest"]
+    counted = {**inputs((await owner.get(own)).text), "manifest.chart.aggregate.op": ""}
+    assert (await owner.send_form(own, **counted)).status_code == 303
+    assert "aggregate" not in (await views(client, goods))[-1]["manifest"]["chart"]
+
+
+async def test_a_form_is_made_with_its_questions(
+    client: Client, owner: Visitor, goods: str
+) -> None:
+    place = f"/databases/{goods}/views"
+    sent = inputs((await owner.get(f"{place}/new?kind=form")).text)
+    sent |= {"label": "Ask", "manifest.form.title": "Tell us", "manifest.form.submitLabel": "Send"}
+    assert "join" not in sent, "a form has no filter"
+    place_of = {text: name.removesuffix("key") for name, text in sent.items()}
+    del sent[f"{place_of['state']}visible"]
+    assert (await owner.send_form(place, **sent)).status_code == 303
+    made = (await views(client, goods))[-1]
+    form = made["manifest"]["form"]
+    assert (made["kind"], form["title"], form["submitLabel"]) == ("form", "Tell us", "Send")
+    assert [one["key"] for one in form["fields"]] == ["title", "price"]
+    own = f"{place}/{made['id']}/edit"
+    assert (await owner.send_form(own, **inputs((await owner.get(own)).text))).status_code == 303
+    assert (await views(client, goods))[-1]["manifest"] == made["manifest"]
+    none = {name: text for name, text in sent.items() if not name.endswith(".visible")}
+    refused = await owner.send_form(place, **none)
+    assert (refused.status_code, inputs(refused.text)["label"]) == (400, "Ask")
