@@ -19,7 +19,7 @@ from runtime.observability.process_metrics import process_registry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATE_SECONDS = 5.0
-"""The time the state of the platform is kept: anybody may ask for it, as often as they like."""
+"""The time the state of the platform is kept, because any client may request it at any rate."""
 
 _log = structlog.get_logger(__name__)
 

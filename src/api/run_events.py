@@ -43,7 +43,7 @@ def add_links(settings: Settings, run: AutomationRunShape) -> None:
 
 POLL_SECONDS = 0.25
 PAUSE_PER_READ = 10
-"""A pause is at least so many times as long as the read before it."""
+"""A pause is at least this number of times as long as the read before it."""
 LONGEST_PAUSE_SECONDS = 5.0
 """Also after a very slow read: the page must not stay without news."""
 LIFETIME_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""The server: uvicorn's, with bounds on connections and WebSockets; idle while nobody asks."""
+"""The server: uvicorn's, with bounds on connections and WebSockets; idle without requests."""
 
 import asyncio
 import logging
@@ -212,9 +212,9 @@ class BoundedConnection(HttpToolsProtocol):
     """A connection of uvicorn's that ends when its client is late, or sends what it may not.
 
     uvicorn bounds how long a connection is idle between two requests, and nothing else. Here are
-    the other bounds: the time for the head of a request, its size, the time for what nobody reads
-    any more, how long an answer may stand still, and the connections of one address. How fast a
-    body must arrive is `kernel.body`'s, which knows when the application waits for it.
+    the other bounds: the time for the head of a request, its size, the time for bytes that are no
+    longer read, the time an answer may stall, and the connections of one address. How fast a body
+    must arrive is `kernel.body`'s, which knows when the application waits for it.
     """
 
     def __init__(self, limits: ConnectionLimits, **uvicorn: Any) -> None:
@@ -353,7 +353,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._deadline = None
 
     def _owed(self) -> bool:
-        """True when the rest of a head is due, or of a body that nobody reads any more."""
+        """True when the remaining head is due, or a remaining body that is no longer read."""
         return self._part in {_Part.HEAD, _Part.REFUSED} or not self._answering()
 
     def _answering(self) -> bool:

@@ -115,7 +115,7 @@ async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess
 
 
 async def grant_manage(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
-    """Let the actor manage an item, whatever they were granted on it before."""
+    """Let the actor manage an item, regardless of their earlier grants on it."""
     manage: dict[str, Any] = {"level": Level.MANAGE.value, "updated_at": work.now}
     await work.execute(
         upsert(item_grant)

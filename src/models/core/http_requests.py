@@ -88,7 +88,7 @@ _KEY_TO = frozenset(
 )
 """Words for the things that a key is to: an idempotency key is to none of these."""
 _PAGING = frozenset(["continuation", "next", "page", "previous", "sync"])
-"""Words of tokens that say where a listing goes on."""
+"""Words of tokens that say where a listing continues."""
 _AUTH_VALUES = frozenset({"token", "password", "value"})
 
 _USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@\s'\"]+@")
@@ -177,7 +177,7 @@ def hidden_url(url: str) -> str:
 def restored_url(url: str, previous: str | None) -> str | None:
     """The URL; the previous one where it is given as that is shown.
 
-    None for another with something hidden: nobody knows what was meant.
+    None for another with something hidden, whose meaning is unknown.
     """
     if HIDDEN not in url:
         return url

@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 from models.core.base import JsonObject
 
 REFERENCE = "x-documented-as"
-"""Stands where the document refers to a component; whoever makes the document resolves it."""
+"""The place where the document refers to a component; the writer of the document resolves it."""
 
 
 def documented_as(*components: str) -> WithJsonSchema:
@@ -79,7 +79,7 @@ def deprecated_in_answer(endpoint: Callable[..., Any]) -> Sequence[Deprecated]:
 
 @cache
 def may_use_deprecated(shape: object) -> bool:
-    """True for a body in which some field is deprecated, at whatever depth."""
+    """True for a body in which some field is deprecated, at any depth."""
     return any(True for _ in _within(shape, set()))
 
 

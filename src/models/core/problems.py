@@ -35,8 +35,8 @@ def nearest_first(
 ) -> list[str]:
     """The names, those before that are most like what was asked for, else as they come.
 
-    `labels` has what people call some of the names. Costs little, whatever is asked: a client may
-    ask for many.
+    `labels` has what people call some of the names. Costs little for any name: a client may ask for
+    many.
     """
     target = _folded(name) if isinstance(name, str) else ""
     labels = labels or {}

@@ -191,7 +191,7 @@ async def promote_key(work: UnitOfWork, keys: KeyRing) -> None:
 
 
 async def forget_lost_keys(work: UnitOfWork, keys: KeyRing) -> Collection[bytes]:
-    """Go on without the keys that are not configured, whatever was written under them; their ids.
+    """Continue without the keys that are not configured, even if values are under them; their ids.
 
     Nothing is deleted: a process that has such a key again reads its values.
     """
@@ -278,9 +278,9 @@ async def rotate_values(
     on_progress: Callable[[str, int], None] = lambda *_: None,
     metadata: MetaData = SQLModel.metadata,
 ) -> None:
-    """Seal everything anew that is not under the current key and can be read.
+    """Seal all readable values again that are not under the current key.
 
-    `on_progress` hears of each transaction: the kind, and how many of it so far.
+    `on_progress` is called after each transaction with the kind and its number so far.
 
     The rows themselves tell what is done: a sealed value begins with the id of its key. So a
     rotation that was killed is begun again, and several may run at once. A value that changed

@@ -50,8 +50,8 @@ MAILED = frozenset(
         NotificationKind.SHARE,
     }
 )
-"""Kinds that are mailed unless a user says otherwise: somebody waits for the user, gives them
-something, or chose to be alerted. The rest would fill a mailbox."""
+"""Kinds that are mailed by default: a member waits for the user, gives them something, or chose to
+be alerted. All others would fill a mailbox."""
 
 Choices = Mapping[str, Mapping[str, bool]]
 """The choices of a user, by kind and channel. What is not there is as it is by default."""

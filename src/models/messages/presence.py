@@ -1,4 +1,4 @@
-"""The users who are connected to each workspace at the moment, through whatever process."""
+"""The users who are connected to each workspace at the moment, through any process."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping

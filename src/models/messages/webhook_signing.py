@@ -71,7 +71,7 @@ class SigningSecret(Shape):
 
 
 async def signing_secret(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> bytes:
-    """The workspace's secret, the same for whoever asks first at the same time."""
+    """The workspace's secret, the same for concurrent first callers."""
     place = secret_place(workspace_id)
     this = webhook_signing_secret.c.workspace_id == workspace_id
     statement = select(webhook_signing_secret.c.sealed).where(this)

@@ -41,7 +41,7 @@ class Viewer:
     def sees(self, event: SeenEvent, audiences: Mapping[Id, Audience]) -> bool:
         """True when the viewer sees an event; who sees its item stands in `audiences`.
 
-        An item that is gone for ever is seen by nobody.
+        An item that was deleted for good is visible to no one.
         """
         if event.type not in self.types:
             return False
@@ -83,8 +83,8 @@ async def read_part(
 ) -> Part:
     """The first events behind `after` and up to `until`, which the log is whole to.
 
-    Who sees an item is asked after the events were read, so that whoever lost their right before
-    something happened never reads of it.
+    Who sees an item is asked after the events were read, so that a member who lost the right before
+    an event never reads it.
     """
     events = await events_between(
         work, workspace_id, after, until, types=types, user_ids=user_ids, most=most

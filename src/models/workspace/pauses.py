@@ -1,4 +1,4 @@
-"""Pausing and resuming what somebody names, and telling the log of it."""
+"""Pausing and resuming named resources, and writing the log of it."""
 
 from models.automation.automations.queries import item_of_automation
 from models.automation.circuit_breakers import close_breaker

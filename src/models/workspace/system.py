@@ -270,7 +270,7 @@ _BEAT = PreparedStatement(
 
 
 async def beat(work: Work, worker_id: Id, host: str, pid: int, queues: Sequence[Queue]) -> None:
-    """Say that a worker process is there; whoever is long gone is forgotten."""
+    """Record that a worker process is alive; processes without a sign for long are forgotten."""
     values = {"id": worker_id, "host": host, "pid": pid, "queues": [*queues], "now": work.now}
     await _BEAT.execute(work, values)
 

@@ -186,7 +186,7 @@ class EndedRun:
 async def finish(work: UnitOfWork, header: ActionRunHeader) -> EndedRun:
     """Write the end that the steps decided, or give the one that was written before.
 
-    A failed step whose action does not go on fails the run, and what follows it is skipped.
+    A failed step whose action does not continue fails the run, and the steps after it are skipped.
     """
     rows = await work.rows(
         select(action_step)
@@ -250,7 +250,9 @@ def called_run_id(run_id: Id, step_id: str) -> Id:
 
 
 async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
-    """True while the asking node's run goes on, whose row is held then; True without a node."""
+    """True while the run of the requesting node continues, whose row is held then; True without a
+    node.
+    """
     if header.node is None:
         return True
     return await share_run(work, header.node.run_id) in ACTIVE_RUN

@@ -1,1 +1,3 @@
-"""Alert rules: conditions that are watched, and who is told when they hold (ADR 0100)."""
+"""Alert rules: conditions that are watched, and the recipients who are notified when they hold (ADR
+0100).
+"""

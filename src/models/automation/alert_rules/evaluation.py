@@ -1,4 +1,6 @@
-"""Evaluating alert rules, behind the runs, in any number of processes; each change is told once."""
+"""Evaluating alert rules, behind the runs, in any number of processes; each change is notified
+once.
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -52,7 +54,7 @@ _rule = alert_rule.c
 
 
 async def evaluate_rules(work: UnitOfWork, overdue: float = 0) -> int:
-    """Evaluate some rules that have been due for so many seconds. Repeat until 0."""
+    """Evaluate some rules that have been due for these seconds. Repeat until 0."""
     rows = await work.rows(
         select(alert_rule)
         .where(
@@ -99,7 +101,7 @@ async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
 
 
 async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | AlertDisabledReason:
-    """The saver of a rule with the rights they have now, or why it may not go on."""
+    """The last editor of a rule with their present rights, or why it may not continue."""
     user_id = row.saved_by_user_id
     role = (await roles_in(work, row.workspace_id, [user_id])).get(user_id)
     if role is None:

@@ -50,8 +50,8 @@ class RunRequest:
     """A run about to be accepted.
 
     A `run_id` derived from what asked for the run makes a repeated request harmless. With
-    `started_by_caller` the outbox gets no intent: a workflow starts the run as its child. For a run
-    `in_bulk`, one of many, nobody waits: it has no precedence over the others of its line.
+    `started_by_caller` the outbox gets no intent: a workflow starts the run as its child. A run
+    `in_bulk`, one of many, is not awaited: it has no precedence over the others of its line.
     """
 
     source: RunSource
@@ -129,11 +129,11 @@ _ACCEPT = PreparedStatement(
 _ACCEPT_PAUSABLE = PreparedStatement(
     append_or_rest(_RUN.returning(automation_run.c.id).cte("accepted"))
 )
-"""As `_ACCEPT`, but what comes in under a pause rests."""
+"""As `_ACCEPT`, but work that is accepted under a pause is queued."""
 _ACCEPT_CALLED = PreparedStatement(
     append_or_rest(_RUN.returning(automation_run.c.id).cte("accepted"), joins=False)
 )
-"""A run that a workflow starts, and is told to begin after a pause."""
+"""A run that a workflow starts, and that a signal lets begin after a pause."""
 _ACCEPT_ALONE = PreparedStatement(_RUN)
 
 
@@ -157,7 +157,7 @@ async def accept(
         return Accepted(run_id, created=False, skipped=admission.skipped)
     accepted = await _write(work, actor, version, request, run_id, admission)
     if admission.key is not None and not admission.admitted:
-        # Nobody else can have freed a slot meanwhile, but a raised limit may have left some free.
+        # No other run can have freed a slot meanwhile, but a raised limit may have left some free.
         await slots.hand_on(work, version.automation_id, admission.key)
     return accepted
 

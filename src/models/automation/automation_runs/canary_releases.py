@@ -1,4 +1,4 @@
-"""Canary releases: a version is tried by a share of runs, then promoted or taken back (ADR 0049).
+"""Canary releases: a version is tried by a share of runs, then promoted or rolled back (ADR 0049).
 
 A canary is an experiment about two versions, of which the candidate is the published one. Taking it
 back publishes the other one again. The experiment stands on the automation too, so that accepting a
@@ -292,7 +292,7 @@ CANARY_OPTION = "experimentId"
 """Names the experiment among the options of a run that takes part."""
 
 _CHOSEN = frozenset({RunSource.TEST, RunSource.FROM_NODE, RunSource.REPLAY, RunSource.BACKFILL})
-"""Sources of runs whose version somebody chose, or that repeat another run."""
+"""Sources of runs whose version was chosen, or that repeat another run."""
 
 
 async def drawn_version(
@@ -304,7 +304,7 @@ async def drawn_version(
         return version, {}
     variants = [Variant(one["id"], one["label"], one["split"]) for one in canary["variants"]]
     if str(version.version_id) not in {variant.id for variant in variants}:
-        # Somebody has published another version meanwhile: that is what they want to run.
+        # Another version was published meanwhile, and is the one to run.
         return version, {}
     unit = _unit(AssignmentUnit(canary["unit"]), actor, run_id)
     version_id = draw(Id(canary["experimentId"]), unit, canary["allocation"], variants)
@@ -323,7 +323,7 @@ def _is_on(canary: JsonObject, now: datetime) -> bool:
 
 
 def _unit(kind: AssignmentUnit, actor: Actor, run_id: Id) -> str:
-    """The keeper of a version: a workspace, a person, or, where nobody asked, the run alone."""
+    """The unit that keeps a version: a workspace, a person, or, without one, the run alone."""
     if kind is AssignmentUnit.WORKSPACE:
         return f"workspace:{actor.workspace_id}"
     if kind is AssignmentUnit.USER and actor.person is not None:

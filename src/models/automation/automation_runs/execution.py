@@ -320,7 +320,7 @@ _WRITE_NODES = PreparedStatement(
 
 
 def _writing_and_ending() -> PreparedStatement:
-    # The stronger lock: two executions that share the row could not both go on to end the run.
+    # The stronger lock: two executions that share the row would deadlock when both end the run.
     gate = _BATCH_GATE.with_for_update(key_share=True).cte("gate")
     shown = exists().where(
         *(node_run.c[name] == _BATCH.c[name] for name in ("node_id", "scope_key")),
@@ -410,8 +410,8 @@ ENDED_COLUMNS = (
 async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
     """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed.
 
-    Whoever closes a run calls this: the last transaction of its workflow, or the reconciler. So the
-    failure of a run whose execution died is handled like any other.
+    Every transaction that closes a run calls this: the last one of its workflow, or the
+    reconciler's. So the failure of a run whose execution died is handled like any other.
     """
     await cancel_children(work, run.workspace_id, run.id)
     if run.concurrency_key is not None:
@@ -522,7 +522,7 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
 
 
 async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
-    """Notify the person who made the version that failed of a test; others are told by incident."""
+    """Notify the creator of the version of a failed test; other failures become incidents."""
     if known.created_by_user_id is None:
         return
     notice = Notice(

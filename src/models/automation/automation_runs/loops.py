@@ -148,7 +148,7 @@ async def reuse_items(
 
 
 async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) -> None:
-    """Write the progress of a loop, so that another process can go on from there."""
+    """Write the progress of a loop, so that another process can continue from there."""
     await _change(work, key, NodeStatus.RUNNING, output=progress)
 
 
@@ -171,7 +171,7 @@ async def pause_loop(work: UnitOfWork, key: NodeKey, seconds: float) -> None:
 
 
 async def resume_loop(work: UnitOfWork, key: NodeKey) -> None:
-    """Write that a paused loop goes on."""
+    """Write that a paused loop continues."""
     await _change(work, key, NodeStatus.WAITING, status=NodeStatus.RUNNING, due_at=None)
 
 

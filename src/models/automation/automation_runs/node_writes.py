@@ -99,7 +99,7 @@ async def pass_gate(
 ) -> NodeRow:
     """Enter an open run, whose row stays locked until the transaction ends.
 
-    `exclusive` is for callers that go on to change the run's own status. Raises RunClosedError.
+    `exclusive` is for callers that then change the run's own status. Raises RunClosedError.
 
     Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a
     node either started before the cancel or never does.
@@ -130,7 +130,7 @@ ERROR_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeKey:
-    """One node in one scope of a run; `began_at` is when whoever holds this turned to it."""
+    """One node in one scope of a run; `began_at` is the time at which the caller began it."""
 
     workspace_id: Id
     run_id: Id

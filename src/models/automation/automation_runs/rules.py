@@ -50,7 +50,7 @@ class RunSource(StrEnum):
 
 
 def is_test(source: str, options: Mapping[str, Any]) -> bool:
-    """True for a run that is a test, or a retry of one: mocks apply, and nobody is notified."""
+    """True for a run that is a test, or a retry of one: mocks apply, and no one is notified."""
     return source == RunSource.TEST or bool(options.get("test"))
 
 

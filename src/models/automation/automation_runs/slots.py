@@ -1,8 +1,9 @@
 """The slots of a concurrency key, and the intents that start runs (interface.md#concurrency).
 
-Whatever changes which runs hold slots takes the lock of the key first, and then the locks of runs,
-a calling run before those it calls. So a slot is given once. Transactions can deadlock only where
-automations call each other in a loop; PostgreSQL then aborts one of them, and it is tried again.
+A transaction that changes which runs hold slots takes the lock of the key first, and then the locks
+of runs, a calling run before those it calls. So a slot is given once. Transactions can deadlock
+only where automations call each other in a loop; PostgreSQL then aborts one of them, and it is
+tried again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -86,7 +87,7 @@ _LOCK_OF_RUNS = PreparedStatement(select(func.pg_advisory_xact_lock(_keys.c.numb
 
 
 async def lock(work: UnitOfWork, automation_id: Id, key: str) -> None:
-    """Lock a key until this transaction ends: nobody else gives or takes its slots."""
+    """Lock a key until this transaction ends: no other transaction gives or takes its slots."""
     await _LOCK.execute(work, {"automation_id": automation_id, "key": key})
 
 
@@ -231,7 +232,7 @@ _AWAITED = frozenset(
 
 
 class StartedVersion(Protocol):
-    """The version that a run executes, as far as Temporal is told of it."""
+    """The version that a run executes, as far as Temporal gets it."""
 
     automation_id: Id
     label: str
@@ -348,7 +349,7 @@ async def _append(work: UnitOfWork, row: _AcceptedRun, intent: outbox.IntentArgu
 
 
 async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
-    """Start a run anew that has begun before, whoever waits for it; see `StartRequest`."""
+    """Start a run again that has begun before, for any caller; see `StartRequest`."""
     for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
         source = RunSource(row.source)
         intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)

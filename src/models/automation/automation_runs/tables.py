@@ -164,7 +164,7 @@ class NodeRun(SQLModel, table=True):
 
 
 class NodeRunAttempt(SQLModel, table=True):
-    """An attempt of a node that did not succeed, kept for whoever asks why it took several."""
+    """A failed attempt of a node, kept to show why it took several."""
 
     __tablename__ = "node_run_attempt"
     __table_args__ = (

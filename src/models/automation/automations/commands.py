@@ -1,7 +1,7 @@
 """Commands on automations; their subscriptions, webhook secrets and place follow.
 
-Whatever changes a trigger, publishes, enables, trashes or restores an automation calls `subscribe`
-in the same transaction.
+A command that changes a trigger, publishes, enables, trashes or restores an automation calls
+`subscribe` in the same transaction.
 """
 
 import base64
@@ -174,7 +174,7 @@ async def restore_version(
 async def delete_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> AutomationDetail:
-    """Move an automation to the trash and return it as it was. Open runs go on."""
+    """Move an automation to the trash and return it as it was. Open runs continue."""
     found = await detail(work, actor, keys, automation_id)
     await trash_item(work, actor, found.item_id)
     return found

@@ -77,9 +77,9 @@ async def close(
 
 
 def unresolved(incident_id: Id, since: ColumnElement[bool], most: int) -> Select[Any]:
-    """The runs among the oldest of an incident whose failure nothing has made good.
+    """The runs among the oldest of an incident without a successful retry.
 
-    A run is made good by a retry that succeeded. A retry that failed alike is itself a run of the
+    A run is resolved by a retry that succeeded. A retry that failed alike is itself a run of the
     incident, and stands for the run that it repeats.
     """
     runs = (
@@ -110,7 +110,7 @@ def of_opening(row: Opened) -> ColumnElement[bool]:
 
 
 async def _is_retried(work: UnitOfWork, row: Incident) -> bool:
-    """True when every run since the opening is made good, one of them since it is watched."""
+    """True when every run since the opening is resolved, one of them since it is watched."""
     since = of_opening(row)
     if await work.scalar(unresolved(row.id, since, MAX_IDS).limit(1)) is not None:
         return False
@@ -126,7 +126,7 @@ async def _is_retried(work: UnitOfWork, row: Incident) -> bool:
 async def _successes(work: UnitOfWork, row: Incident) -> int:
     """The runs accepted since the last failure that succeeded at the node, up to enough.
 
-    Of an incident that somebody opened again, those since then.
+    For an incident that a member reopened, the runs since then.
     """
     since = max(row.last_failed_at, row.watched_since)
     later = (
@@ -206,7 +206,7 @@ async def announce(
 ) -> None:
     """Log a change, and notify its assignee and who made the version that failed last.
 
-    Nobody is notified of a muted incident, nor of what they did. `key` names the change of this
+    No one is notified of a muted incident, nor of their own action. `key` names the change of this
     incident.
     """
     row = await _announced(work, incident_id)

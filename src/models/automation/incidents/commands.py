@@ -64,7 +64,7 @@ async def reopen_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> No
         return
     values = {
         **dict.fromkeys(("closed_at", "close_reason", "closed_by_user_id")),
-        # Its next closing is told anew, and follows from what happens from now on.
+        # Its next closing is notified again, and follows from runs from now on.
         "openings": row.openings + 1,
         "watched_since": work.now,
         "checked_at": work.now,
@@ -83,7 +83,7 @@ async def preview_retry(
 async def retry_incident(
     work: UnitOfWork, actor: Actor, incident_id: Id, operation_id: Id, body: RetryIncident
 ) -> None:
-    """Accept the operation that retries the runs of an incident which nothing has made good.
+    """Accept the operation that retries the unresolved runs of an incident.
 
     Raises NotFoundError, NothingToRetryError and TooMuchOpenError.
     """

@@ -48,7 +48,7 @@ class CloseReason(StrEnum):
 
 
 class IncidentChange(StrEnum):
-    """A change of an incident that is told."""
+    """A change of an incident that is notified."""
 
     OPENED = "opened"
     GREW = "grew"
@@ -98,7 +98,7 @@ class Course:
 
 
 def after(course: Course, failures: Sequence[datetime]) -> tuple[Course, IncidentChange | None]:
-    """The course after failures at these times, and what is to be told of it.
+    """The course after failures at these times, and its notifications.
 
     A failure from before it was closed, which is only seen now, does not open it again.
     """

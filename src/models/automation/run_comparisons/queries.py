@@ -129,7 +129,7 @@ SHOWN = 500
 EXPLAINED = 40
 """Pairs whose inputs and outputs are compared by path."""
 DIFFERENCES = 50
-"""Differences of one value that are told."""
+"""Differences of one value that are shown."""
 
 Values = Mapping[Place, NodeValues]
 _EQUAL = ValueComparison(differs=False, differences=[], complete=True)

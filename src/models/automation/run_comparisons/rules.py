@@ -104,8 +104,8 @@ def _in_order(
 def aspects(pair: Pair, *, run_is_whole: bool, reference_is_whole: bool) -> list[Aspect]:
     """The aspects in which a node differs.
 
-    A run that goes on, or of which not all nodes were read, may have a node that is not there. What
-    a retry reused was not executed in it, and differs in nothing.
+    A run that continues, or of which not all nodes were read, may still get a missing node. What a
+    retry reused was not executed in it, and differs in nothing.
     """
     node, counterpart = pair.node, pair.counterpart
     if node is None or counterpart is None:
@@ -130,9 +130,9 @@ def aspects(pair: Pair, *, run_is_whole: bool, reference_is_whole: bool) -> list
 MOST_VALUES = 50_000
 """Values that are looked at, of both sides together."""
 LONGEST = 200
-"""Characters of a value that are told."""
+"""Characters of a value that are shown."""
 _BEFORE = 40
-"""Characters that are told before the first one in which two long texts differ."""
+"""Characters that are shown before the first one in which two long texts differ."""
 _ABSENT: Any = object()
 
 

@@ -80,7 +80,7 @@ _OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The state after a transaction: over, or to go on after a pause in seconds."""
+    """The state after a transaction: over, or to continue after a pause in seconds."""
 
     over: bool = False
     pause: float = 0
@@ -89,7 +89,7 @@ class Advance:
 async def advance(work: UnitOfWork, operation: OperationRow) -> Advance:
     """Do the next part of an operation whose row is held.
 
-    Raises DeniedError when whoever asked for it may not act on automations any more.
+    Raises DeniedError when its requester may not act on automations any more.
     """
     actor = await actor_of(work, operation)
     if operation.status == OperationStatus.QUEUED:

@@ -62,7 +62,7 @@ TRANSITIONS: Mapping[OperationStatus, frozenset[OperationStatus]] = {
 
 OPERATION_LIFECYCLE = Lifecycle(TRANSITIONS, at_rest=frozenset({OperationStatus.PAUSED}))
 OPEN_OPERATION = OPERATION_LIFECYCLE.open
-"""The states with an execution. A paused operation has none until somebody resumes it."""
+"""The states with an execution. A paused operation has none until it is resumed."""
 
 _FITTING: Mapping[str, tuple[RunStatus, ...]] = {
     OperationAction.CANCEL: OPEN_RUN,
@@ -99,7 +99,7 @@ class NotPausedError(ConflictError):
 
 
 class NotUndoableError(ConflictError):
-    """The effects of the operation stay, or it still goes on."""
+    """The effects of the operation are final, or it still runs."""
 
 
 class OperationRow(Protocol):

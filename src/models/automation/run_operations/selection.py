@@ -75,9 +75,9 @@ async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequenc
 async def select_more(
     work: UnitOfWork, actor: Actor, operation: OperationRow
 ) -> tuple[int, JsonObject, bool]:
-    """Write down the next runs of a filter, or of the operation that this one takes back.
+    """Write down the next runs of a filter, or of the operation that this one undoes.
 
-    Returns their number, the selection that goes on behind them, and whether they are the last.
+    Returns their number, the selection that continues behind them, and whether they are the last.
     """
     if operation.undoes_id is not None:
         return await _select_undone(work, operation, operation.undoes_id)

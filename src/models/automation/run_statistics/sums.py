@@ -42,7 +42,7 @@ from runtime.configuration.sections import OTHER
 from runtime.database import UnitOfWork
 
 BASE = 1.1
-"""The width of a bucket: a percentile is told within 5 %."""
+"""The width of a bucket: a percentile is exact within 5 %."""
 NEVER = -1
 """The bucket of a run that never began."""
 
@@ -64,7 +64,7 @@ class Grain(StrEnum):
 
     @property
     def usual(self) -> int:
-        """The periods that are read unless somebody asks for others."""
+        """The periods that are read by default."""
         return 24 if self is Grain.HOUR else 30
 
     @property

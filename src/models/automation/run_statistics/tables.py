@@ -12,8 +12,8 @@ from runtime.postgresql.schema import Timestamp, table_of
 class EndedRun(SQLModel, table=True):
     """A run whose end is not yet part of the sums.
 
-    A trigger of the runs writes it with the end, so nothing is counted that did not happen, and
-    nobody waits for a sum. It refers to nothing by a constraint: each end would pay for the look.
+    A trigger of the runs writes it with the end, so nothing is counted that did not happen, and no
+    run waits for a sum. It refers to nothing by a constraint: each end would pay for the look.
     """
 
     __tablename__ = "ended_run"

@@ -147,7 +147,7 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
 
 
 def backoff(attempts: int) -> timedelta:
-    """The time an event waits after so many failed attempts."""
+    """The time an event waits after this number of failed attempts."""
     return min(LONGEST_BACKOFF, timedelta(seconds=2**attempts))
 
 

@@ -1,1 +1,1 @@
-"""Waits of runs: nodes that go on when a member decides, or when an event arrives."""
+"""Waits of runs: nodes that continue when a member decides, or when an event arrives."""

@@ -1,7 +1,8 @@
 """Approvals: the people asked and reminded, and decisions by a link of a mail.
 
-The link (ADR 0087) gives what the person has now, and only as somebody the node asks. It is void
-once they left, lost the role, or decided, and once the approval, its run or its automation is over.
+The link (ADR 0087) gives the present rights of the person, and only as an assignee of the node. It
+is void once they left, lost the role, or decided, and once the approval, its run or its automation
+is over.
 """
 
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ async def _notify_approvers(work: UnitOfWork, request: ApprovalRequest, occasion
 
 
 async def _deciders(work: UnitOfWork, run: RunHeader, config: ApprovalConfig) -> set[Id]:
-    """The assignees, and the members with the role; whoever started the run only if allowed."""
+    """The assignees, and the members with the role; the starter of the run only if allowed."""
     deciders = set(config.assignees)
     if config.role is not None:
         deciders.update(await members_with(work, run.workspace_id, Role(config.role)))

@@ -119,7 +119,7 @@ async def resume(
 
 
 async def resume_by_url(work: UnitOfWork, address: NodeAddress, data: JsonObject) -> int:
-    """Give a node its event. Returns the number of nodes that go on: 0 if it does not wait yet.
+    """Give a node its event. Returns the number of nodes that continue: 0 if it does not wait yet.
 
     Raises NotFoundError when the node has no resume URL. Before it waits this is refused only if it
     is certain.
@@ -163,7 +163,7 @@ async def _respond(
     response: Response,
     actor: Actor | None = None,
 ) -> int:
-    """Apply a response to a node of a locked run. Returns the number of nodes that go on."""
+    """Apply a response to a node of a locked run. Returns the number of nodes that continue."""
     check_size(response.data or {})
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
     wait = await store.lock_wait(work, key)
@@ -250,7 +250,7 @@ async def _may_read(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
 
 
 def _only(run: AutomationRunDetail, node_id: str, scope_key: str) -> AutomationRunDetail:
-    """The run as somebody sees it who may only decide one of its nodes."""
+    """The run as an assignee sees it who may only decide one of its nodes."""
     own = [one for one in run.node_runs if (one.node_id, one.scope_key) == (node_id, scope_key)]
     hidden: JsonObject = {"trigger_payload": {}, "output": None, "error": None}
     return run.model_copy(update={**hidden, "node_runs": own})
@@ -325,7 +325,7 @@ async def give_event(
 ) -> Mapping[Id, PlatformError | None]:
     """Resume the nodes of open runs that wait for an event, all of them or the one named.
 
-    By run: None when one of its nodes goes on, else the refusal of the last. Runs without such a
+    By run: None when one of its nodes continues, else the refusal of the last. Runs without such a
     node are not there.
     """
     response = Response(str(actor.user_id), wire_timestamp(work.now), data=data)

@@ -40,7 +40,7 @@ from runtime.errors import (
 
 
 class NotResumableError(ConflictError):
-    """The node does not wait for anybody: it has ended, its run has, or it is of another kind."""
+    """The node does not wait: it has ended, its run has, or it is of another kind."""
 
 
 class DecidedAlreadyError(ConflictError):
@@ -180,7 +180,7 @@ def resolve(
     earlier: Sequence[Response],
     response: Response,
 ) -> Resolution | None:
-    """The resolution that a response brings about; None while the wait goes on.
+    """The resolution that a response brings about; None while the wait continues.
 
     Raises ValidationError, ConflictError, DeniedError or NotFoundError for one that does not count.
     """
@@ -240,7 +240,9 @@ def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
 
 
 def check_decider(terms: JsonObject, actor: Actor) -> None:
-    """Refuse whoever is not asked, unless editors may decide as well. Raises OnlyAskedError."""
+    """Refuse members who are not assigned, unless editors may decide as well. Raises
+    OnlyAskedError.
+    """
     config = ApprovalConfig.model_validate(terms)
     if not config.allow_editors and not is_asked(config, actor):
         raise OnlyAskedError

@@ -130,7 +130,7 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
 
 
 def check_operand(op: Op, operand: object) -> None:
-    """Raises `InvalidValueError` for an operand that says nothing, whatever it is compared with."""
+    """Raises `InvalidValueError` for an operand that says nothing, with any value beside it."""
     if op in _WITH_A_DATE:
         if _read_time(operand, _UTC) is None:
             raise InvalidValueError("must be a date, or a date and time, as in ISO 8601")

@@ -1,8 +1,9 @@
 """The filter language: forms of values, operators with notes, and the tree of a filter.
 
-The filter decides what `field` names, and what an operator takes as `value`: whoever reads a tree
-gives the function that reads its leaves. A filter is true or false for everything it is asked of:
-what is empty passes no positive test, so a negation is exactly the rest (interface.md#filters).
+The filter decides what `field` names, and what an operator takes as `value`: the caller that reads
+a tree passes the function that reads its leaves. A filter is true or false for everything it is
+asked of: what is empty passes no positive test, so a negation is exactly the rest
+(interface.md#filters).
 """
 
 from collections.abc import Callable, Mapping

@@ -148,7 +148,7 @@ class Anchor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """The text contains another, whatever the case of its letters."""
+    """The text contains another, in any case of its letters."""
 
     text: str
     anchor: Anchor

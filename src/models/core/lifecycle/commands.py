@@ -1,7 +1,7 @@
 """Guarded writes and indexes that every table of durable work shares.
 
 A write is conditional on the states it may leave, so repeating one is harmless and closed work
-stays as it is. What Temporal is told of a piece of work leaves through the outbox, in the
+stays as it is. Requests to Temporal about a piece of work leave through the outbox, in the
 transaction that decided it.
 
 See architecture.md#final-statuses.
@@ -200,7 +200,7 @@ async def cancel_executions(
 
 
 def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[Index, ...]:
-    """The indexes by which sweeps and bounds meet open rows alone, whatever lies behind them.
+    """The indexes by which sweeps and bounds read open rows alone, with any number of closed ones.
 
     For a table whose rows are of one family, and hold places by their `dispatched_at`.
     """

@@ -15,7 +15,7 @@ Status = TypeVar("Status", bound=StrEnum)
 class Lifecycle(Generic[Status]):
     """`moves` maps every state to the states that may follow it; work begins in the first one.
 
-    Work that is `at_rest` has ended, although somebody may order it on.
+    Work that is `at_rest` has ended, although a member may continue it.
     """
 
     moves: Mapping[Status, frozenset[Status]]

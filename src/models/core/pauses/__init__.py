@@ -1,1 +1,1 @@
-"""Pauses: work that comes in meanwhile is accepted, rests in order, and starts after a resume."""
+"""Pauses: work that arrives meanwhile is accepted, queued in order, and started after a resume."""

@@ -110,7 +110,7 @@ async def attend_next_pause(work: UnitOfWork) -> bool:
     """Do the next part of one pause that is due; False when none is.
 
     Each turn is one transaction about one pause that no other worker holds. What it releases joins
-    the outbox in it, so each start is released once, whatever dies.
+    the outbox in it, so each start is released once, after any crash.
     """
     due = (
         select(pause)
@@ -162,7 +162,7 @@ async def _end_pause(work: UnitOfWork, row: Pause) -> None:
 async def release(work: UnitOfWork, row: Pause, count: int) -> tuple[int, int]:
     """Let go of some that rest under a held pause, the oldest first.
 
-    Gives how many there were, and how many of them start: the others rest under another pause.
+    Returns their number, and the number that starts: the others are queued under another pause.
     """
     chunk = await work.rows(
         _oldest_resting(row.id).limit(count).with_for_update(), of=RestingIntent
@@ -171,7 +171,7 @@ async def release(work: UnitOfWork, row: Pause, count: int) -> tuple[int, int]:
 
 
 async def release_oldest(work: UnitOfWork, subject_id: Id, cause: PauseCause) -> Id | None:
-    """Start the work that has rested longest under a pause which goes on; None when none may."""
+    """Start the work that was queued longest under a pause that continues; None when none may."""
     held = select(pause).where(pause.c.subject_id == subject_id, pause.c.cause == cause)
     row = await work.first(held.with_for_update(key_share=True), of=Pause)
     first = (

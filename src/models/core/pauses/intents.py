@@ -129,7 +129,8 @@ _outbox_request = outbox_table.c.request
 async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> int:
     """Bring some starts to rest under a pause, the oldest first; their number.
 
-    A start that a relay has claimed may have begun, and a run that begins anew goes on to its end.
+    A start that a relay has claimed may have begun, and a run that begins again continues to its
+    end.
     """
     unclaimed = _unclaimed(holder).limit(most).with_for_update(skip_locked=True)
     claimed = (

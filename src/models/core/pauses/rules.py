@@ -22,7 +22,7 @@ class PauseSubject(StrEnum):
 
 
 class PauseCause(StrEnum):
-    """The cause of a pause: a decision of somebody, or runs that failed in a row."""
+    """The cause of a pause: a decision of a member, or runs that failed in a row."""
 
     PERSON = "person"
     CIRCUIT_BREAKER = "circuit_breaker"

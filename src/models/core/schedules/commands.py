@@ -1,7 +1,7 @@
 """The schedules as our rows have them, and the intents that make Temporal follow.
 
-The schedule itself is in Temporal. Whatever changes what it follows from calls `follow` or
-`announce` in the same transaction; the delivery of the intent makes the two agree.
+The schedule itself is in Temporal. A command that changes its rows calls `follow` or `announce` in
+the same transaction; the delivery of the intent makes the two agree.
 """
 
 from collections.abc import Callable, Sequence

@@ -134,7 +134,7 @@ def _values(spec: _Field, field: str) -> tuple[int, ...]:
 
 
 def _range(spec: _Field, part: str) -> range | None:
-    """The values of one part of a list: a single value with a step goes on to the highest."""
+    """The values of one part of a list: a single value with a step continues to the highest."""
     match = _PART.fullmatch(part)
     if match is None:
         return None

@@ -49,7 +49,7 @@ class Calendar:
     years: tuple[int, ...] = ALL_YEARS
 
     def names_date(self, day: date) -> bool:
-        """True for a date that matches, whatever its weekday."""
+        """True for a date that matches, on any weekday."""
         return day.day in self.days and day.month in self.months and day.year in self.years
 
     def names_day(self, day: date) -> bool:

@@ -85,7 +85,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timetable:
-    """The due times of a schedule: of a cron expression in its zone, or every so many seconds.
+    """The due times of a schedule: of a cron expression in its zone, or at an interval of seconds.
 
     Both bounds are due times themselves if they match. Intervals count from `start`, else from the
     epoch.
@@ -129,7 +129,7 @@ class Timetable:
 
 
 def due_run_id(schedule_id: str, due: datetime) -> UUID:
-    """The run of one due time, whoever asks for it and however often (interface.md#schedules)."""
+    """The id of the run of one due time, for every caller (interface.md#schedules)."""
     return derived_id(schedule_id, wire_timestamp(due))
 
 
@@ -207,10 +207,10 @@ def walls(cron: Cron, first: datetime, last: datetime) -> Iterator[datetime]:
 
 
 Overlap = Literal["skip", "buffer_one", "allow_all", "cancel_other"]
-"""The fate of a due time while an earlier run still goes on."""
+"""The fate of a due time while an earlier run still runs."""
 
 CATCHUP_SECONDS = 600
-"""Delay within which a due time is made up for, unless somebody says otherwise.
+"""Delay within which a missed due time still runs, by default.
 
 See interface.md#schedules.
 """

@@ -2,9 +2,9 @@
 
 Each step is one transaction. The first creates the database, the following copy its records and
 then its links a span at a time, and the last makes the copy visible. Until then it has no item, so
-nobody finds it; a copy that fails is removed. It has the records that existed when it began, each
-as it was when its span was copied; one that is deleted meanwhile may be left out. The job fails
-when the fields change.
+that it is not found; a copy that fails is removed. It has the records that existed when it began,
+each as it was when its span was copied; one that is deleted meanwhile may be left out. The job
+fails when the fields change.
 """
 
 from collections.abc import Sequence

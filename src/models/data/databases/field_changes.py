@@ -127,7 +127,7 @@ async def delete_field(
 ) -> FieldShape:
     """Delete a field for good, with the inverse of a relation; gives it as it was.
 
-    Nobody sees its values any more. Where there are many, a job removes them from the records, and
+    Its values are no longer visible. Where there are many, a job removes them from the records, and
     no other field gets the key until it is done. Raises `NotFoundError`, and `ConflictError` for
     the title, while other fields are derived from this one, and when it was changed since it was
     read.

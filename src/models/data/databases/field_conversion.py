@@ -238,7 +238,7 @@ async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
 
 
 async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
-    """Convert what was written meanwhile, and apply everything while nobody can write."""
+    """Convert values written meanwhile, and apply everything while writers wait."""
     database_id = Id(job.input["databaseId"])
     await own_fields(work, job.workspace_id)
     await own_schema(work, database_id)

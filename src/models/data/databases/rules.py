@@ -319,7 +319,7 @@ def is_unchanged(spec: FieldSpec, description: JsonObject) -> bool:
 
 
 def default_layout() -> JsonObject:
-    """The layout of a database nobody has arranged yet."""
+    """The default layout of a database."""
     return {
         "version": 1,
         "pageWidth": PageWidth.STANDARD.value,

@@ -14,8 +14,8 @@ from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 class Database(SQLModel, table=True):
     """A database; its item says where it is, and whether it is archived or in the trash.
 
-    A copy that is still being made has no item yet, so nobody finds it.
-    `next_number` is the next value of an auto_number field.
+    A copy that is still being made has no item yet, so that it is not found. `next_number` is the
+    next value of an auto_number field.
     """
 
     __tablename__ = "database"

@@ -1,1 +1,1 @@
-"""Forms: questions that anybody may answer, each answer a record."""
+"""Forms: questions that any visitor may answer, each answer a record."""

@@ -35,8 +35,8 @@ async def record_details(
     """The records with the values of these fields (None: of all), as this actor sees them.
 
     Related records in the trash or out of the actor's sight are left out, and so is what is
-    computed from a database the actor does not see. Somebody who is no member (None) sees nothing
-    of other databases. One statement reads the links of all records, whatever their number.
+    computed from a database the actor does not see. A reader who is not a member (None) sees
+    nothing of other databases. One statement reads the links of any number of records.
     """
     specs = schema.fields if fields is None else fields
     links: LinksShown = {}

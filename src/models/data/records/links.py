@@ -99,7 +99,7 @@ def seen_links(
 def at_the_end(end: Expression, links: FromClause, *columns: Expression) -> FromClause:
     """These columns of the record at one end of a link, to be joined; none if it is in the trash.
 
-    Looked up link by link, whatever PostgreSQL believes of the tables: just filled they count as
+    Looked up link by link, even if PostgreSQL misjudges the tables: just filled they count as
     small, and it would rather go through all records for each of the links.
     """
     return (

@@ -63,8 +63,8 @@ async def index_records(
 ) -> None:
     """Write the entries of these records for the indexed fields among `changed_keys` (None: all).
 
-    Values that nobody writes, such as computed ones, are taken to have changed. One statement,
-    and none where nothing is indexed.
+    Values that are not written by clients, such as computed ones, are taken to have changed. One
+    statement, and none where nothing is indexed.
     """
     if record_ids:
         condition = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))

@@ -150,8 +150,8 @@ class RecordLink(SQLModel, table=True):
 class RecordCount(SQLModel, table=True):
     """A part of the number of records that a database has outside the trash: the sum over its rows.
 
-    A trigger of `record` writes one with each statement that changes the number, so that writers
-    of one database wait for nobody; `counts.merge_counts` makes one row of them.
+    A trigger of `record` writes one with each statement that changes the number, so that writers of
+    one database do not wait for each other; `counts.merge_counts` makes one row of them.
     """
 
     __tablename__ = "record_count"

@@ -199,6 +199,6 @@ def equal_values(spec: FieldSpec, value: ColumnElement[Any]) -> ColumnElement[bo
         return record.c.title == cast(value.astext, Text)
     stored = record.c.data[spec.key]
     if value_form(spec) is ValueForm.BOOLEAN:
-        # A checkbox nobody touched is not checked.
+        # A checkbox without a value is not checked.
         stored = func.coalesce(stored, literal(False, JSONB))
     return stored == value

@@ -161,7 +161,7 @@ async def refuse_overlap(
     """Raise `ConflictError` when other entries of a user count a part of this time.
 
     The one that runs is none of them for an entry that begins after it and runs on: it makes room.
-    Until the transaction ends nobody else writes times of this user down.
+    Until the transaction ends no other one writes times of this user.
     """
     await lock_times(work, workspace_id, user_id)
     end = times.stop(work.now)
@@ -197,8 +197,8 @@ async def start_entry(
     """Start the clock of a new entry, or write one down that is over; once for each mutation.
 
     Raises `NotFoundError` for a target the actor does not see, `ValidationError` for times that
-    cannot be, `ConflictError` for time that is taken and for a running entry that is to go on, and
-    `ConflictingMutationError` for a `clientMutationId` that was used for another input.
+    cannot be, `ConflictError` for time that is taken and for a running entry that is to continue,
+    and `ConflictingMutationError` for a `clientMutationId` that was used for another input.
     """
     target = await find_target(work, actor, body.target_kind, body.target_id, body.field_id)
     times = _times(body, work.now)

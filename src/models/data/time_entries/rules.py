@@ -62,7 +62,7 @@ class CompletedBy(StrEnum):
     SYSTEM = "system"
     """Another timer took its place, or its workspace was deleted."""
     ADMIN = "admin"
-    """Somebody who manages the entries of others."""
+    """A member who manages the entries of others."""
 
 
 class EntryAction(StrEnum):
@@ -97,7 +97,7 @@ TIMED_MODES = (EntryMode.COUNTDOWN, EntryMode.POMODORO)
 """The modes in which an entry ends by itself when its time is up."""
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""Nobody keeps time of before."""
+"""The earliest time of an entry."""
 LONGEST = timedelta(days=366)
 POMODORO = timedelta(minutes=25)
 """The length of a pomodoro that does not say its own."""
@@ -114,7 +114,7 @@ def milliseconds(duration: timedelta) -> int:
 
 
 def duration_of(ms: int | None) -> timedelta | None:
-    """The duration of so many milliseconds."""
+    """The duration of these milliseconds."""
     return None if ms is None else timedelta(milliseconds=ms)
 
 
@@ -164,7 +164,7 @@ class Times:
         return replace(self, paused_at=max(now, self.started_at))
 
     def resume(self, now: datetime) -> "Times":
-        """Go on now."""
+        """Continue now."""
         return replace(self, pauses=self._pauses_until(now), paused_at=None)
 
     def end(self, moment: datetime) -> "Times":
@@ -180,7 +180,7 @@ class Times:
         )
 
     def check(self, now: datetime) -> None:
-        """Raise ValidationError for times in the future, backward, or that nobody can mean."""
+        """Raise ValidationError for times in the future, backward, or impossible ones."""
         if not EARLIEST <= self.started_at <= now:
             raise ValidationError.at("startedAt", "must be between the year 2000 and now")
         if self.paused_at is not None and self.paused_at < self.started_at:

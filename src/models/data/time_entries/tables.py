@@ -53,7 +53,7 @@ class TimeEntry(SQLModel, table=True):
             " AND (status IN ('completed', 'discarded')) = (closed_at IS NOT NULL)",
             name="times_of_status",
         ),
-        # One clock runs for a person in a workspace: whoever is second makes room for it first.
+        # One clock runs for a person in a workspace: a second one ends the first before it begins.
         partial_index(
             "uq_time_entry_active",
             "workspace_id",
@@ -122,7 +122,7 @@ TIME_ENTRIES = WorkTable(
     time_entry,
     ENTRY_LIFECYCLE,
     ended_column="closed_at",
-    # Others go on until somebody ends them.
+    # Others continue until a member ends them.
     executed=time_entry.c.mode.in_(TIMED_MODES),
     family=Family.TIMER_DUE,
 )

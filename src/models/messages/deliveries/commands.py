@@ -211,7 +211,9 @@ async def begin_attempt(work: UnitOfWork, row: DeliveryRow) -> int:
 
 
 async def end_attempt(work: UnitOfWork, row: DeliveryRow, answer: Answer) -> DeliveryStatus:
-    """Write what the latest attempt came to; the status. What waits behind it may go on."""
+    """Write what the latest attempt came to; the status. Deliveries that wait behind it may
+    continue.
+    """
     work.notify_workers = True
     facts: JsonObject = {
         "answer_status": answer.status,

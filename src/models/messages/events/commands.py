@@ -157,7 +157,7 @@ async def emit_record_changes(
     changes: Sequence[JsonObject],
     chain: Sequence[Id],
 ) -> None:
-    """Keep an event for each of these changes; whether anybody subscribes was asked before."""
+    """Keep an event for each of these changes; the caller has checked for subscribers."""
     rows = [{"event_id": new_id(), "payload": change} for change in changes]
     parameters = {
         "workspace_id": workspace_id,

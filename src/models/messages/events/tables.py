@@ -48,10 +48,10 @@ class TriggerEvent(SQLModel, table=True):
 class AutomationSubscription(SQLModel, table=True):
     """The subscription of a published and enabled automation; no `subject_id` means any subject.
 
-    It tells writers whether anybody subscribes; whether a run may start is asked of the automation
-    itself. Events numbered up to `after_event` are older than the subscription. `include_system`
-    includes changes that the platform makes by itself. For an automation with a trigger on dates,
-    dates up to `polled_until` have been answered, and the next poll is due at `next_poll_at`.
+    Writers check it for subscribers; the automation itself decides whether a run may start. Events
+    numbered up to `after_event` are older than the subscription. `include_system` includes changes
+    that the platform makes by itself. For an automation with a trigger on dates, dates up to
+    `polled_until` have been answered, and the next poll is due at `next_poll_at`.
     """
 
     __tablename__ = "automation_subscription"

@@ -1,4 +1,4 @@
-"""Accepting jobs, the guarded writes of whoever executes them, and their purge.
+"""Accepting jobs, the guarded writes of their executions, and their purge.
 
 See architecture.md#final-statuses.
 """
@@ -93,7 +93,7 @@ async def start_job(
 async def hold_job(work: UnitOfWork, job_id: Id) -> JobRow | None:
     """The job, locked and marked as running; None when it is closed.
 
-    Every chunk takes this lock first: a chunk executed twice at once waits, then goes on from the
+    Every chunk takes this lock first: a chunk executed twice at once waits, then continues from the
     progress of the other.
     """
     row = await lifecycle.hold(work, JOBS, job_id, of=JobRow)
@@ -113,7 +113,7 @@ async def forget_input(work: UnitOfWork, job_id: Id) -> None:
 
 
 async def record_failure(work: UnitOfWork, job_id: Id, error: str, error_code: str) -> None:
-    """Record why a held job cannot go on; it is closed when what it did was taken back."""
+    """Record why a held job cannot continue; it is closed when its effects are reverted."""
     await lifecycle.record_progress(work, JOBS, job_id, error=error, error_code=error_code)
 
 
@@ -125,7 +125,7 @@ async def close_job(
 
 
 async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
-    """Cancel an open job: at once before it begins, else when what it did is taken back."""
+    """Cancel an open job: at once before it begins, else when its effects are reverted."""
     this = JOBS.table.c.id == job.id, JOBS.table.c.status == JobStatus.QUEUED
     cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
     await work.execute(cancelled)
@@ -135,7 +135,7 @@ async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
 
 
 async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
-    """Remove a job that has ended, of which nobody is to read later."""
+    """Remove a job that has ended, whose result is not to be read later."""
     await work.execute(
         delete(JOBS.table).where(
             JOBS.table.c.workspace_id == workspace_id, JOBS.table.c.id == job_id, ~JOBS.is_open

@@ -2,7 +2,7 @@
 
 An endpoint remembers up to where the log became deliveries to it. One turn is one transaction:
 deliveries and the new place are written together, so an event becomes one delivery for each
-endpoint, whatever dies.
+endpoint, after any crash.
 """
 
 from collections.abc import Sequence

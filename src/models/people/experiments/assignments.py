@@ -219,7 +219,7 @@ async def record_events(
     flags = [event.flag_key for event in body.events if event.flag_key is not None]
     draws = await draw_all(work, caller, flags, ids)
     reasons = [_ignored(event, draws) for event in body.events]
-    # An exposure counts before what follows it, whatever the order of the events.
+    # An exposure counts before the events that follow it, in any order of the list.
     for kind in (EXPOSURE, CONVERSION, ERROR):
         for entry in draws:
             places = [

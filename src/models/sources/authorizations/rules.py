@@ -1,7 +1,7 @@
 """The providers a user signs in to, and the request that sends them there.
 
-An authorization code with PKCE (RFC 6749, 4.1; RFC 7636): the code is of no use to whoever reads
-it on its way.
+An authorization code with PKCE (RFC 6749, 4.1; RFC 7636): the code is of no use to a party that
+reads it in transit.
 """
 
 import base64

@@ -44,7 +44,7 @@ class Connection(SQLModel, table=True):
 
 
 class ProviderSwitch(SQLModel, table=True):
-    """A provider that somebody has switched off, or on again; the others are on."""
+    """A provider that was switched off, or on again; the others are on."""
 
     __tablename__ = "provider_switch"
     __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),)

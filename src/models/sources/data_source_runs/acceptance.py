@@ -166,7 +166,7 @@ async def start_run(
 
 
 async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:
-    """The facts that Temporal is told of a run when it starts, and operators see.
+    """The facts of a run that Temporal gets at its start, and operators see.
 
     An import is found by the database it fills, if there is one already.
     """

@@ -1,4 +1,4 @@
-"""Applying the staged rows of a run: in one transaction, so that nobody sees half of them."""
+"""Applying the staged rows of a run: in one transaction, so that no reader sees half of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,9 +52,9 @@ from runtime.postgresql.schema import Timestamp
 class Application:
     """The compared rows of a run, who writes them, and the keys of the fields that rows fill.
 
-    `appended` rows are new ones, whatever the source had. A run that `merges` leaves what people
-    changed, and remembers what the source said. The rows of another that `creates` its database are
-    not remembered: no other run compares with them, and they go with it.
+    `appended` rows are new ones, regardless of earlier rows of the source. A run that `merges`
+    leaves what people changed, and remembers what the source said. The rows of another that
+    `creates` its database are not remembered: no other run compares with them, and they go with it.
     """
 
     rows: Comparison
@@ -69,7 +69,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     """Write the rows that are new records; `count` of them."""
     remembers = run.merges or not run.creates
     identity = identity_by_place(run.rows) if run.appended else staged_row.c.identity
-    # What nobody reads would be carried from step to step with each row.
+    # Unread columns would be carried from step to step with each row.
     told_by = (identity.label("identity"), staged_row.c.digest, staged_row.c.position)
     new_rows = (
         select(

@@ -102,8 +102,7 @@ async def joining_sets(work: UnitOfWork) -> AsyncIterator[None]:
 async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> None:
     """Give every row an identity of its own.
 
-    Of rows with the same keys the last one counts. Without keys, equal rows are told apart by how
-    many came before.
+    Of rows with the same keys the last one counts. Without keys, equal rows are numbered.
     """
     place = staged_row.c.position
     order = place.desc() if keyed else place
@@ -125,7 +124,7 @@ async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> Non
 
 
 def identity_by_place(rows: Comparison) -> ColumnElement[bytes]:
-    """Makes every row a new one, whatever the source had: for rows that are appended."""
+    """Makes every row a new one, for rows that are appended."""
     place = func.int8send(staged_row.c.position)
     identity: ColumnElement[bytes] = func.sha256(func.uuid_send(rows.run_id).concat(place))
     return identity
@@ -403,7 +402,7 @@ def _is_contested(
 
 
 def gone_untouched(rows: Comparison, keys: Sequence[str]) -> Select[Any]:
-    """The records of rows that are gone, as `record_id`s, where nobody changed them."""
+    """The records of removed rows, as `record_id`s, where no member changed them."""
     return gone_rows(rows).where(_untouched(keys), RECORD.archived.is_(False))
 
 

@@ -1,4 +1,4 @@
-"""Ending runs for ever, and telling whoever waits for one, in one transaction."""
+"""Ending runs for good, and notifying their waiting callers, in one transaction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from runtime.database import UnitOfWork
 
 
 class RunOverError(Exception):
-    """The run was closed by somebody else; what its transaction wrote is rolled back."""
+    """The run was closed by another transaction; the writes of this one are rolled back."""
 
     retryable = False
 
@@ -44,7 +44,7 @@ class RunEnd(NamedTuple):
 async def end_run(
     work: UnitOfWork, run: SourceRunRow, end: RunEnd, principal: Principal | None = None
 ) -> None:
-    """Close an open run for ever and tell whoever waits for it; `principal` asked for the end.
+    """Close an open run for good and notify its waiting callers; `principal` requested the end.
 
     Call it last, as `append_event` is. Raises RunOverError for a run that is closed.
     """
@@ -137,7 +137,7 @@ async def _notify_of_failure(
 ) -> None:
     """Notify of a failure.
 
-    A refresh that repeats by itself is told of once for each kind of failure, until one succeeds.
+    A scheduled refresh is notified once for each kind of failure, until one succeeds.
     """
     source = await source_item(work, run.workspace_id, data_source_id)
     key = str(run.id)
@@ -241,7 +241,7 @@ async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None
 async def abandon_run(
     work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, reason: str | None = None
 ) -> bool:
-    """End an open run whose execution could not go on, and remove what it staged.
+    """End an open run whose execution could not continue, and remove its staged rows.
 
     False when it was closed before; what it staged is removed then, too.
     """

@@ -200,7 +200,7 @@ async def _removed(
 ) -> tuple[Any, RemovedRows] | None:
     """The records to remove, and how; None when none are. Raises SourceProblem at the guard.
 
-    So many rows that the source had are `matched` by staged ones.
+    `matched` is the number of earlier rows of the source that staged ones match.
     """
     mode, policy = WriteMode(run.plan["writeMode"]), RemovedRows(run.plan["removedRows"])
     if mode is WriteMode.APPEND or (policy is RemovedRows.KEEP and mode is WriteMode.UPSERT):
@@ -385,7 +385,7 @@ async def end_unchanged(
 ) -> None:
     """End a run whose source is as `last` read it: all of its rows count.
 
-    The source has sent so many bytes to say so, and these validators of what it has. Raises
+    The source has sent this number of bytes to say so, and these validators of its content. Raises
     RunOverError, and `PlatformError` for who may not write any more.
     """
     assert run.database_id is not None, "a data source has a target"

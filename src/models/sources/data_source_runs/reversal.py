@@ -1,4 +1,4 @@
-"""Taking a run back: its records become what they were, unless somebody changed them since."""
+"""Reverting a run: its records become what they were, unless a member changed them since."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ from runtime.temporal.families import Family
 async def accept_reversal(
     work: UnitOfWork, actor: Actor, run_id: Id, data_source_id: Id | None, job_id: Id
 ) -> None:
-    """Accept the job that takes a run back; a run that was taken back already needs none.
+    """Accept the job that reverts a run; a run that was reverted already needs none.
 
     Raises `NotFoundError`, `DeniedError` without edit access to its target, `ConflictError` for a
     run that wrote nothing, was too long ago, or was followed by another.
@@ -89,7 +89,7 @@ async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:
 
 
 async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
-    """Take a run back in this transaction; how many records were, and how many were kept.
+    """Revert a run in this transaction; the numbers of reverted and of kept records.
 
     A database that the run created goes to the trash as a whole.
     """

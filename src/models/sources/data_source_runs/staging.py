@@ -31,7 +31,7 @@ _COPY = f"COPY {staged_row.name} ({', '.join(STAGED_COLUMNS)}) FROM STDIN (FORMA
 
 
 class ReadBatch(NamedTuple):
-    """Rows that were read, how many of them make no record, and the cells lost, by their field.
+    """The rows that were read, the number without a record, and the lost cells by their field.
 
     `rejections` are the rows and cells of these that are kept.
     """
@@ -202,7 +202,7 @@ async def log_status(
     status: DataSourceRunStatus,
     principal: Principal | None = None,
 ) -> None:
-    """Log that a run has reached a status; of an import only who asked for it is told."""
+    """Log that a run has reached a status; of an import only its requester is notified."""
     user_id = run.actor_user_id or run.id
     doer = principal or Principal(type=PrincipalType.SYSTEM, id=run.id, user_id=user_id)
     subject = {} if run.data_source_id is None else {"dataSourceId": str(run.data_source_id)}
@@ -236,7 +236,7 @@ def _found(progress: JsonObject) -> JsonObject:
 
 
 async def _item(work: UnitOfWork, run: SourceRunRow) -> Id | None:
-    """The item of the data source that runs: who sees it is told."""
+    """The item of the data source that runs: members who see it are notified."""
     if run.data_source_id is None:
         return None
     return (await source_item(work, run.workspace_id, run.data_source_id)).id

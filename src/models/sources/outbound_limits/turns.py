@@ -48,7 +48,7 @@ _NOW = func.clock_timestamp()
 HAS_LINE = or_(
     _place.per_second.is_not(None), _place.at_once.is_not(None), _place.paused_at.is_not(None)
 )
-"""Of a place for which somebody has set a limit or a pause; of others answers ask alone."""
+"""For a place with a limit or a pause of a member; for others only answers ask for one."""
 
 # A call that stood there in a pause goes through its place, too: its row ends with it.
 _STANDS = exists().where(
@@ -68,7 +68,7 @@ _MINDED = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that somebody wants to make; it has the same `key` whenever they come back.
+    """A call to make; it has the same `key` in each repetition.
 
     One that `passes` is not held up by the pause of a connection.
     """
@@ -120,7 +120,7 @@ async def ask(work: UnitOfWork, call: Call) -> Wait:
 async def ask_and_leave(work: UnitOfWork, call: Call, execution: str) -> Wait:
     """Ask once more, and leave the call in its line, for an execution that comes back for it.
 
-    Whoever changes the place meanwhile waits, and then finds whom to tell.
+    A change of the place waits meanwhile, and then finds the calls to notify.
     """
     wait = await ask(work, call)
     if wait:
@@ -158,7 +158,7 @@ async def leave_lines(work: UnitOfWork, workspace_id: Id, work_ids: Collection[I
 
 
 async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float) -> None:
-    """Have nobody in a workspace call a host for so long, as an answer has asked."""
+    """Pause the calls of a host by a workspace for a time, as an answer has asked."""
     until = _NOW + timedelta(seconds=min(seconds, LONGEST_PAUSE.total_seconds()))
     await work.execute(
         upsert(outbound_place)
@@ -216,7 +216,7 @@ NO_PAUSE = dict.fromkeys(
     ("paused_at", "pause_reason", "paused_by_user_id", "resumed_at", "release_rate")
 )
 _SOONER = timedelta(seconds=1)
-"""A call that is away is told of its moment where it would come back so much later by itself."""
+"""A call that is away is notified of its time where it would ask again only this much later."""
 
 NO_WAIT = Wait(timedelta())
 
@@ -242,8 +242,8 @@ class _Away(Protocol):
 class Line:
     """The line of a place whose row is held.
 
-    Whoever changes the line holds the row of the place. The clock is that of the database, as the
-    clocks of workers differ.
+    A transaction that changes the line holds the row of the place. The clock is that of the
+    database, as the clocks of workers differ.
     """
 
     work: UnitOfWork
@@ -251,7 +251,7 @@ class Line:
     workspace_id: Id
     pace: Pace
     releases: bool = False
-    """After the pause of a connection, until nobody waits."""
+    """After the pause of a connection, until no call waits."""
 
     @classmethod
     def of(cls, work: UnitOfWork, place: OutboundPlace) -> "Line":
@@ -319,7 +319,7 @@ class Line:
         await self.end_release()
 
     async def end_release(self) -> None:
-        """Forget the pause of a line that nobody waits in, and its place where it has no limit."""
+        """Forget the pause of an empty line, and its place where it has no limit."""
         waits = select(_calls.call_key).where(_calls.place_id == self.place_id, ~_calls.gone)
         if not self.releases or await self.work.first(waits.limit(1)) is not None:
             return
@@ -347,7 +347,7 @@ class Line:
         own = and_(_calls.call_key == call.key, _calls.gone)
         late = _calls.ends_at < _NOW
         if self.pace.stopped:
-            # Workers may be away for a while in a long pause, and nobody loses their place by it.
+            # Workers may be away for a while in a long pause, and no call loses its place by it.
             late = and_(late, _calls.gone)
         lost = or_(late, own)
         await self.work.execute(delete(outbound_call).where(_calls.place_id == self.place_id, lost))

@@ -129,8 +129,8 @@ async def record_import(
 ) -> None:
     """Record an import that the caller has executed.
 
-    Whoever named the connection saw it then (ADR 0037). Raises DeniedError where nobody acts in
-    whose name content could be made.
+    The member who named the connection had access to it then (ADR 0037). Raises DeniedError without
+    a user in whose name content could be made.
     """
     if actor.person is None:
         raise DeniedError("Only a person can start an import.")
@@ -156,8 +156,8 @@ async def import_outcome(
 ) -> ImportedResource | None:
     """The result of an import; None while it runs.
 
-    Raises why nothing was. When this is the last time to ask, an import that goes on shows what
-    it has made so far; InProgressError when that is nothing yet.
+    Raises why nothing was. When this is the last time to ask, a running import shows its results so
+    far; InProgressError when that is nothing yet.
     """
     job = await find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB and not last:

@@ -114,7 +114,7 @@ async def refresh_file(
 
 
 async def _register(work: UnitOfWork, actor: Actor, files: Sequence[tuple[Id, Content]]) -> None:
-    # An item places each in this transaction: until then it is nobody's to see.
+    # An item places each in this transaction: until then it is visible to no one.
     whose = {"workspace_id": actor.workspace_id, "user_id": actor.user_id}
     await register_private_files(work, files, **whose)
 

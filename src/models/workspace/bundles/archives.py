@@ -54,7 +54,7 @@ _ZIP = b"PK"
 
 
 def archive_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
-    """The files of a bundle of so many bytes, which is known by how it begins.
+    """The files of a bundle of this size, whose format is known by its first bytes.
 
     Each has a name that `rules.check_name` took; none is written by name. Raises `BundleError`.
     """
@@ -80,7 +80,7 @@ _ENCRYPTED = 0x1
 
 
 def zip_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
-    """The files of a zip archive of so many bytes. Raises `BundleError`."""
+    """The files of a zip archive of this size. Raises `BundleError`."""
     _check_directory(file, size)
     allowance = Allowance(size)
     with _readable(), zipfile.ZipFile(file) as archive:
@@ -125,7 +125,7 @@ def _check_directory(file: IO[bytes], size: int) -> None:
     if place < 0 or len(tail) - place < _END_SIZE:
         raise BundleError(Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
     (length,) = struct.unpack_from("<L", tail, place + 12)
-    # Where there is a locator, the reader believes what it leads to, whatever the end says.
+    # Where there is a locator, the reader uses the record it leads to, and ignores the end.
     if length == _IN_64 or _has_locator(file, start + place):
         length = max(_length_64(file, start + place), length if length != _IN_64 else 0)
     file.seek(0)
@@ -177,7 +177,7 @@ _FILE, _DIRECTORY, _LONG_NAME, _EXTENDED = {b"0", b"\0"}, b"5", b"L", b"x"
 
 
 def tar_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
-    """The files of a `tar.zst` archive of so many bytes. Raises `BundleError`.
+    """The files of a `tar.zst` archive of this size. Raises `BundleError`.
 
     Only what a bundle needs is understood: regular files, directories, and the long names of POSIX
     and GNU. A link, a device or a sparse file is refused.

@@ -36,8 +36,8 @@ def read_rows(
 ) -> Mapping[str, list[Row]]:
     """The rows of these kinds, by kind; rows of kinds that another step reads are passed over.
 
-    Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings. Lines
-    that were `checked` before are not held against the schema again.
+    Lines that cannot be taken are errors of `findings`, unknown kinds warnings. Lines that were
+    `checked` before are not held against the schema again.
     """
     rows: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
     for name, value in _objects(lines, findings):

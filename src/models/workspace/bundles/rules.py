@@ -89,7 +89,7 @@ class ManifestFile(Input):
 
 
 class ManifestWorkspace(Input):
-    """One workspace of a bundle; `counts` says how many rows of each kind it has."""
+    """One workspace of a bundle; `counts` has the number of rows of each kind."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -115,8 +115,8 @@ class Manifest(Input):
 def check_name(name: str, names: set[str]) -> None:
     """Take a name of an archive. Raises `BundleError` for one that no bundle has.
 
-    Nothing is ever written where a name says; it is refused all the same, because whoever wrote it
-    meant it to be.
+    Nothing is ever written where a name says; it is refused all the same, because it is meant as an
+    attack.
     """
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name.split("/"):
         raise BundleError(Fault.UNSAFE_NAME, f"Invalid file name in the bundle: {name[:100]!r}.")

@@ -1,1 +1,1 @@
-"""Legacy import runs: whole workspaces that come in as a bundle, reviewed before and reversible."""
+"""Legacy import runs: whole workspaces imported from a bundle, reviewed before and reversible."""

@@ -1,6 +1,6 @@
 """Decisions of administrators about a run, under the lock of its row, from creation to rollback.
 
-The row holds the decision; the execution is told of it afterwards (ADR 0043).
+The row holds the decision; the execution gets a signal afterwards (ADR 0043).
 """
 
 from collections.abc import Collection, Sequence
@@ -250,7 +250,7 @@ async def update_workspace(
 async def cancel(
     work: UnitOfWork, principal: Principal, run_id: Id, body: CancelLegacyImport
 ) -> LegacyImport:
-    """Cancel a run; what it has not finished is taken back. A finished one stays as it is.
+    """Cancel a run; unfinished workspaces are rolled back. Finished ones stay as they are.
 
     Raises ConflictError while the run is cancelled or rolled back already.
     """
@@ -276,7 +276,7 @@ async def cancel(
 
 
 async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImport:
-    """Go on with a workspace whose import failed, from its last chunk. Raises ConflictError."""
+    """Continue with a workspace whose import failed, from its last chunk. Raises ConflictError."""
     run = await find_run(work, run_id, lock=True)
     entry = await find_entry(work, run_id, entry_id)
     require_status(run, RETRIED_IN, "retried")

@@ -32,7 +32,7 @@ _entry = legacy_import_workspace.c
 
 
 class EntryMovedError(Exception):
-    """The run has been cancelled, or somebody else works on the entry: there is nothing to do."""
+    """The run has been cancelled, or another execution works on the entry: nothing is to do."""
 
     retryable = True
 
@@ -94,7 +94,7 @@ async def hold(work: UnitOfWork, entry_id: Id, *statuses: LegacyImportStatus) ->
 async def hold_chunk(
     work: UnitOfWork, entry_id: Id, status: LegacyImportStatus, stage: ImportStage, done: int
 ) -> Held:
-    """`hold`, for who has done so many chunks of a stage. Raises EntryMovedError."""
+    """As `hold`, for an execution that has done this number of chunks. Raises EntryMovedError."""
     locked_entry = await hold(work, entry_id, status)
     if (locked_entry.stage, locked_entry.done) != (stage, done):
         raise EntryMovedError

@@ -45,7 +45,7 @@ from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
 DECIDED = "decided"
-"""The signal of an execution whose row has changed by somebody's decision."""
+"""The signal of an execution whose row has changed by a decision."""
 
 
 class Executed(Protocol):

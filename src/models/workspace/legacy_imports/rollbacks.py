@@ -1,7 +1,7 @@
-"""Taking back what an entry has imported: newest first, kind after kind, a batch at a time.
+"""Rolling back the import of an entry: newest first, kind after kind, a batch at a time.
 
-What somebody has changed since is kept, and with it what it hangs on, unless it is to go by force.
-Then a workspace that the import made goes as a whole.
+Rows that a member has changed since are kept, with the rows they depend on, unless they are removed
+by force. Then a workspace that the import made goes as a whole.
 """
 
 from collections.abc import Collection, Iterator
@@ -103,7 +103,9 @@ class _Place:
 
 
 async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tuple[int, _Place]:
-    """Remove what can go of a batch of one kind; returns their number, and where to go on."""
+    """Remove the rows of a batch of one kind that may be removed; returns their number, and where
+    to continue.
+    """
     entry, kind = locked_entry.entry, _REMOVED[place.kind]
     below = None if place.below is None else Id(place.below)
     batch = await newest_targets(work, entry.id, kind.name, below, _BATCH)
@@ -135,7 +137,7 @@ def _is_due(locked_entry: Held) -> bool:
 
 
 def _by_force(locked_entry: Held) -> bool:
-    """True when nobody can have changed anything, or it is to go all the same."""
+    """True when no member can have changed anything, or it is removed all the same."""
     hidden = locked_entry.entry.lifecycle_state != LifecycleState.LIVE
     return (
         locked_entry.run.status == LegacyImportStatus.CANCELLING
@@ -223,7 +225,7 @@ def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
 
 
 async def _rows_left(work: UnitOfWork, locked_entry: Held) -> dict[str, int]:
-    """The rows of each kind still there, counted; in a workspace of its own, whoever made them."""
+    """The rows of each kind still there, counted; in a workspace of its own, by any creator."""
     left = {}
     for kind in _REMOVED:
         count = select(func.count()).select_from(kind.table).where(_is_left(locked_entry, kind))

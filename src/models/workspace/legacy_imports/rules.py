@@ -139,9 +139,9 @@ WORKED_ON = frozenset(
 AT_ONCE_CANCELLED = frozenset(
     {_S.UPLOADED, _S.VALIDATING, _S.DRY_RUNNING, _S.AWAITING_REVIEW, _S.APPROVED}
 )
-"""Nothing has been written yet, so nothing is to be taken back."""
+"""Nothing has been written yet, so there is nothing to roll back."""
 TAKEN_BACK = frozenset({_S.IMPORTING, _S.VERIFYING})
-"""A cancel takes back what is not finished first."""
+"""A cancel rolls back unfinished workspaces first."""
 REVERSIBLE = frozenset(
     {
         _S.COMPLETED,
@@ -274,5 +274,5 @@ def _verdict(entries: Sequence[Entry]) -> LegacyImportStatus:
 
 
 def is_within_tolerance(rows: int, equal: int) -> bool:
-    """True when so many of the sampled rows are as in the bundle that an import counts as whole."""
+    """True when enough of the sampled rows are as in the bundle for an import to count as whole."""
     return equal * 100 >= rows * 99

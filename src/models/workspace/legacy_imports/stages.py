@@ -125,7 +125,7 @@ async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
 
 
 def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list[BundleKind]:
-    """The kinds among these that come in; imports change no members of an existing workspace."""
+    """The imported kinds among these; imports change no members of an existing workspace."""
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 

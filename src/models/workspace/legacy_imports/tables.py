@@ -78,7 +78,7 @@ class LegacyImportWorkspace(SQLModel, table=True):
     """One workspace of a bundle and what becomes of it.
 
     `creates` says that the import makes the target workspace; else it fills one that is there.
-    `progress` is where its stage goes on.
+    `progress` is where its stage continues.
     """
 
     __tablename__ = "legacy_import_workspace"

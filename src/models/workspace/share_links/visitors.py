@@ -87,7 +87,7 @@ def _message(link_id: Id, expiry: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody who was admitted: through which link, and until when."""
+    """A visitor who was admitted: the link, and the end of the visit."""
 
     link: ShareLink
     session: str
@@ -134,7 +134,8 @@ async def with_item(work: UnitOfWork, link: ShareLink | None) -> ShareLink:
 async def maker_sees(work: UnitOfWork, link: ShareLink) -> bool:
     """True when the one who made a link sees its item now (docs/adr/0028).
 
-    Nobody does whose item is in the trash or was restricted to others, or who left the workspace.
+    False for an item in the trash or restricted to others, and for a creator who left the
+    workspace.
     """
     maker = link.created_by_user_id
     place = await placement(work, [link.workspace_id], link.workspace_item_id, maker)
@@ -149,7 +150,7 @@ class VisitRequest:
     token: str | None
     session: str | None
     prefetch: bool
-    """The browser loads the page ahead of time; nobody has asked for it yet."""
+    """The browser loads the page ahead of time; no one has opened it yet."""
 
 
 _DIGEST, _DIGEST_KEY = (bindparam(name, type_=BYTEA) for name in ("digest", "digest_key"))

@@ -96,7 +96,7 @@ def _shape(template: Template) -> StarterTemplateShape:
 async def seed_outcome(
     work: UnitOfWork, actor: Actor, seed_id: Id, shape: type[S], *, last: bool
 ) -> S | None:
-    """The result of building, None while it goes on.
+    """The result of building, None while it runs.
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
@@ -136,7 +136,7 @@ async def _accept(
 
 
 def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
-    """The facts that analytics get: the starter, and nothing that somebody wrote."""
+    """The facts that analytics get: the starter, and no text of a user."""
     key = asked.get("templateKey")
     if key is None:
         return {"seedId": str(seed_id), "source": "draft"}
@@ -144,7 +144,7 @@ def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
 
 
 async def seed(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject:
-    """Build everything, with the rights that whoever asked has now; gives the answer.
+    """Build everything, with the present rights of the requester; returns the answer.
 
     Raises what one of the operations raises.
     """
@@ -196,6 +196,6 @@ def _asked(job: JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
 async def seed_failed(work: UnitOfWork, job: JobRow) -> None:
     """Tell that nothing came of a seed; its one transaction left nothing."""
     data = {**_facts(job.id, job.input), "errorCode": job.error_code or "interrupted"}
-    # Whoever asked may have left since.
+    # The requester may have left since.
     principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
     await append_event(work, principal, job.workspace_id, EventType.STARTER_SEED_FAILED, data)

@@ -75,7 +75,7 @@ async def create_item(
 ) -> PlacedTarget:
     """A new item with its target.
 
-    Whoever creates a restricted item gets manage access to it. Raises `DeniedError` without the
+    The creator of a restricted item gets manage access to it. Raises `DeniedError` without the
     kind's write scope, `NotFoundError` for what the body names and the actor does not see,
     `ValidationError` at `content` or below `config`, `ConflictError` for a key in use.
     """
@@ -158,7 +158,7 @@ async def _check_manages(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
 
 
 async def _keep_access(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
-    """Keep access for whoever restricts an item."""
+    """Keep access for the member who restricts an item."""
     if actor.role in MANAGERS:
         return
     await grant_manage(work, actor, item_id)

@@ -181,7 +181,7 @@ MOST_COALESCE_CALLS = 20
 """In one expression: each is ten to twenty times as long in CEL's own functions."""
 
 LONGEST_WITHOUT_COALESCE = 20_000
-"""Characters of a text spelled out. To compile so many takes a quarter of a second."""
+"""Characters of a text spelled out. Compiling this number takes a quarter of a second."""
 
 _CONSTANTS = frozenset({"true", "false", "null"})
 

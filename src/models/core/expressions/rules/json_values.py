@@ -72,7 +72,7 @@ def _scalar(value: object) -> str | int | float:
 
 
 class ResultReader:
-    """Turns one CEL result into plain JSON, and gives up on a result that is too large.
+    """Turns one CEL result into plain JSON, and refuses a result that is too large.
 
     What `opened` gives of a value holds the parts of a list or map unopened, so that no more is
     built than is counted.

@@ -85,7 +85,7 @@ STORED_KINDS = (
 FieldValue: TypeAlias = (
     str | int | float | Sequence["FieldValue"] | Mapping[str, "FieldValue"] | None
 )
-"""The value of a field as records keep it: JSON, which nobody changes in place."""
+"""The value of a field as records keep it: JSON, which is never changed in place."""
 
 
 @dataclass(frozen=True, kw_only=True)

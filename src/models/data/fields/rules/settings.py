@@ -1,6 +1,6 @@
 """Settings of each field kind, read and checked, with the aggregates they may name. Pure.
 
-A key that a kind does not know is refused: nobody would read it, and most are typing errors.
+A key that a kind does not know is refused: it would have no effect, and most are typing errors.
 """
 
 from collections.abc import Collection
@@ -333,7 +333,7 @@ class ReadSettings:
 def read_settings(
     kind: FieldKind, settings: JsonObject, option_keys: Collection[str], path: str
 ) -> ReadSettings:
-    """Check the settings of a field; each problem is told at its place below `path`."""
+    """Check the settings of a field; each problem is reported at its place below `path`."""
     try:
         check_storable(settings, MAX_SETTINGS_DEPTH)
         read = settings_model(kind).model_validate(settings)

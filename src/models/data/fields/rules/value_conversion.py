@@ -419,6 +419,6 @@ _READERS: Mapping[FieldKind, Callable[[FieldSpec, FieldSpec, Any], Any]] = {
 
 
 def rounded(value: object, decimals: int) -> str:
-    """A number with so many decimals; a half goes away from zero, as people round."""
+    """A number with this number of decimals; a half is rounded away from zero."""
     with localcontext(rounding=ROUND_HALF_UP):
         return format(Decimal(repr(number(value))), f".{decimals}f")

@@ -168,7 +168,7 @@ def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tupl
 
 
 def shown_key(key: str) -> str:
-    """A client's key in a message: bounded, and printable whatever it contains."""
+    """A client's key in a message, bounded and printable."""
     return key[:100].encode("utf-8", "backslashreplace").decode()
 
 

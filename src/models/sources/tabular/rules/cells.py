@@ -1,4 +1,4 @@
-"""One cell of a foreign row, the same whatever file it was read from."""
+"""One cell of a foreign row, the same for every format of file."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias

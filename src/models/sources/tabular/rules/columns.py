@@ -199,7 +199,7 @@ class ColumnProfile:
     _open: frozenset[FieldKind] = frozenset(_PREFERRED)
     """The kinds that are left by any conventions."""
     is_open: bool = False
-    """Several conventions are to be told apart."""
+    """Several conventions are possible."""
     filled: int = 0
     empty: int = 0
     texts: int = 0
@@ -210,7 +210,7 @@ class ColumnProfile:
     signs: Signs = field(default_factory=Signs)
     says_yes_or_no: bool = False
     certain: bool = False
-    """True when a cell is what the kinds say, whatever the others are."""
+    """True when a cell alone is what the kinds say."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -350,7 +350,7 @@ def inferred_columns(
 ) -> list[InferredColumn]:
     """The columns with their fields; one of them, if any is text, fills the title.
 
-    It is none that fills one of the fields by which rows are told apart.
+    It is none that fills a key field.
     """
     title = _title_place(headers, column_profiles)
     if title is not None and slug(headers[title], "column") in {*row_keys} - {TITLE_KEY}:

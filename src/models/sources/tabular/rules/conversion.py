@@ -317,7 +317,7 @@ class RowConversion:
         conventions: Conventions,
         row_keys: Collection[str] = (),
     ) -> None:
-        """`row_keys` are the fields by which a row is told from the others."""
+        """`row_keys` are the fields that identify a row."""
         self._row_keys = row_keys
         self._lacking = [
             at for at, one in enumerate(columns) if one.place is None and one.spec.required
@@ -356,7 +356,7 @@ class RowConversion:
     def convert_rows(self, rows: Sequence[Sequence[Cell]]) -> list[ConvertedRow]:
         """The values of each row; one that is empty, or lacks what is required, is skipped.
 
-        So is a row whose key has no form in its field: nobody knows which record it means.
+        So is a row whose key has no form in its field: the record it means is unknown.
         """
         cells = [*zip(*rows, strict=True)]
         columns = [convert(cells[place]) for place, convert in self._columns]
@@ -394,7 +394,7 @@ _BIGINT, _SHA256 = LENGTH.pack(8), LENGTH.pack(32)
 class Lines(Protocol):
     """The form of the lines that rows are copied as.
 
-    `keys` are the fields by which a row is told from the others; none: by all that it says.
+    `keys` are the fields that identify a row; without any, all its values do.
     """
 
     @property

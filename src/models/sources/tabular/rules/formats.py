@@ -64,7 +64,7 @@ _OFFSET = re.compile(
 _LABEL = re.compile(
     rf"\((?:UTC|GMT)(?:(?P<sign>{_SIGN})(?P<hours>[0-9]{{1,2}}):(?P<minutes>[0-9]{{2}}))?\)\s+(?P<name>.+)"
 )
-"""The name of a zone in Windows: the offset is that of the winter, whatever the day is."""
+"""The name of a zone in Windows: the offset is that of the winter, on any day."""
 _UTC = frozenset({"z", "utc", "gmt", "ut", "coordinated universal time", "greenwich mean time"})
 _ABBREVIATIONS: Mapping[str, float] = {
     # RFC 5322 says what these mean.
@@ -432,7 +432,7 @@ class Conventions:
         third: str,
         dotted: bool,  # as it is called back
     ) -> tuple[int, int, int] | None:
-        """Year, month and day; dots stand where the day comes first, whatever is declared."""
+        """Year, month and day; dots mean that the day is first, in any declared order."""
         if len(first) == 4:
             return int(first), int(second), int(third)
         if len(third) != 4 or len(first) > 2:

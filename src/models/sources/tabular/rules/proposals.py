@@ -84,7 +84,7 @@ class _Votes:
     open: list[str] = field(default_factory=list)
 
     def by_signs(self, name: str, signs: Mapping[str, int]) -> None:
-        """Take a column of the kind into account, whatever else is among its cells."""
+        """Take a column of the kind into account, with any other cells in it."""
         found = [way for way, times in signs.items() if times and way != "either"]
         if len(found) == 1:
             self.ways.setdefault(found[0], []).append(name)
@@ -226,7 +226,7 @@ def header_row(rows: Iterable[Sequence[Cell]]) -> int:
 
 
 def _fills_few(row: Sequence[Cell], width: int) -> bool:
-    """True for cells that cannot be the header of so many columns, unless most have no name."""
+    """True for cells that cannot be the header of so wide a table, unless most have no name."""
     count = len(row) - row.count(None)
     return count * 2 <= width and (width > 2 or len(row) < width or count == 0)
 

@@ -1,4 +1,4 @@
-"""Plans made well-formed, with their fields, views and records, whoever wrote them. Pure."""
+"""Plans made well-formed, with their fields, views and records, from any author. Pure."""
 
 import math
 import re

@@ -165,8 +165,9 @@ _OF_THE_HOST = frozenset(
     {"alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed"}
     | {"link", "refresh", "strict-transport-security", "www-authenticate"}
 )
-"""By these an answer speaks for every page of the host that gives it, not for itself: with two of
-them an author would be told which others a visitor asks for, with one asked for their password."""
+"""By these an answer speaks for every page of the host that gives it, not for itself: two of them
+would report the other pages of a visitor to an author, and one would ask visitors for their
+password."""
 
 _OF_PROXIES = re.compile(r"x-(accel|lighttpd|litespeed|reproxy|sendfile|send-file)\b.*")
 """By these an answer has a proxy before the platform send a file of its own, or ask elsewhere."""

@@ -191,8 +191,8 @@ _OPTIONAL = {(".", "?"), ("[", "?")}
 def never_there(text: str, variables: Collection[str], fields: Collection[str]) -> Iterator[str]:
     """A message for each key that a filter selects and no record has.
 
-    Only what is certain is told. A text that asks whether a key is there, or falls back where it is
-    not, is left alone, and so is a name that a macro may give to something else.
+    Only certain errors are reported. A text that asks whether a key is there, or falls back where
+    it is not, is left alone, and so is a name that a macro may give to something else.
     """
     read = [token.text for token in tokens(text)]
     if _asks(read):

@@ -169,8 +169,8 @@ def _edge_order(edge: PlanEdge) -> tuple[str, str, str, str]:
 class Planner:
     """The state of one run, or of a part of it that lies in `scope_key`.
 
-    `begin` once, then `apply` every event until `ended`. Whoever runs a plan many times gives its
-    topology.
+    `begin` once, then `apply` every event until `ended`. A caller that runs a plan many times
+    passes its topology.
     """
 
     __slots__ = ("_active", "_commands", "_ended", "_failed", "_loops", "_on_error", "_queue",

@@ -43,14 +43,14 @@ class SkipNode:
 
 @dataclass(frozen=True, slots=True)
 class CancelNode:
-    """End a started node; whatever it still reports is ignored."""
+    """End a started node; its later reports are ignored."""
 
     ref: NodeRef
 
 
 @dataclass(frozen=True, slots=True)
 class NextIteration:
-    """Say whether a loop goes on with iteration `index`: `IterationsReady` with what there is."""
+    """Ask whether a loop continues with iteration `index`; answered by `IterationsReady`."""
 
     ref: NodeRef
     index: int
@@ -118,7 +118,7 @@ class IterationsReady:
     """The body of a loop runs from iteration `first` up to `count`, `parallelism` at a time.
 
     With `more`, whether there is another one is asked when these have ended. Reported again, it
-    changes how many there are.
+    changes their number.
     """
 
     ref: NodeRef

@@ -235,7 +235,7 @@ class Column:
 
     @cached_property
     def _ordered(self) -> tuple[Expression, TypeEngine[Any]]:
-        # Not before it is asked for: along an index nobody asks.
+        # Not before it is called for: along an index it never is.
         return ordered_value(self.field, self.length)
 
     @property

@@ -155,7 +155,7 @@ def _merged(newest: Select[Any], most: int) -> Select[Any]:
 
 
 def is_unpredictable(query: Query) -> bool:
-    """True when it is unknown how many records of an order pass the conditions."""
+    """True when the number of records of an order that pass the conditions is unknown."""
     return bool(query.further) or any(
         not leaf.field.index_ready or _entries(leaf) is None for leaf in query.required
     )

@@ -52,7 +52,7 @@ Expression = ColumnElement[Any]
 _MOMENT_TYPE = DateTime(timezone=True)
 
 _UNICODE = "pg_c_utf8"
-"""The built-in collation whose lower() knows more than ASCII, whatever the server's locale."""
+"""The built-in collation whose lower() knows more than ASCII, in any locale of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
 def search_condition(text: str, fields: FieldSpecs) -> Expression:
-    """True when the title or any searched field contains a text, whatever the case of letters."""
+    """True when the title or any searched field contains a text, in any case of letters."""
     keys = [
         field.key
         for field in fields.values()
