@@ -59,6 +59,7 @@ async def reserve_key(
     Raises `ConflictError` when the requested one is in use.
     """
     place = f"{table.name}-key/{workspace_id}"
+    # A unique index alone would refuse the second request instead of giving it another key.
     await lock_name(work, place)
     key = await free_key(work, table, workspace_id, requested or slug(label, table.name))
     if requested not in {None, key}:

@@ -286,6 +286,7 @@ async def merge_ended_work(work: UnitOfWork) -> int:
     Call it until it returns 0. What is written meanwhile is left to the next call.
     """
     key = ended_work.c.kind, ended_work.c.status
+    # Another process sums up the locked rows at this moment.
     next_ones = select(ended_work.c.id).limit(_MERGED_AT_ONCE).with_for_update(skip_locked=True)
     parts = (
         delete(ended_work)

@@ -64,6 +64,7 @@ async def evaluate_rules(work: UnitOfWork, overdue: float = 0) -> int:
         )
         .order_by(_rule.due_at)
         .limit(MOST_AT_ONCE)
+        # Another process evaluates a locked rule at this moment.
         .with_for_update(skip_locked=True),
         of=AlertRule,
     )

@@ -90,6 +90,7 @@ _GATE = (
     .select_from(automation_run.outerjoin(node_run, _OWN))
     .where(RUN_IS_OPEN)
 )
+# Shared, so that the nodes of a run write side by side; a cancel takes the row alone.
 _SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
 _EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))
 

@@ -291,6 +291,7 @@ async def _locked(
     """
     of_ids = _run.id == any_(literal(list(run_ids), ARRAY(Uuid)))
     await work.execute(
+        # Without the key, so that node runs, which reference it, can be written meanwhile.
         select(_run.id).where(of_ids).order_by(_run.id).with_for_update(key_share=True)
     )
     place = func.array_position(literal(list(run_ids), ARRAY(Uuid)), _run.id)

@@ -80,6 +80,7 @@ _keys = (
         _run.concurrency_key.is_not(None),
     )
     .distinct()
+    # In one order, so that two transactions never wait for each other in a circle.
     .order_by("number")
     .subquery()
 )

@@ -46,6 +46,7 @@ async def close_recovered(work: UnitOfWork) -> int:
         )
         .order_by(_incident.checked_at)
         .limit(MOST_CHECKED)
+        # Another process checks a locked incident at this moment, or a failure joins it.
         .with_for_update(skip_locked=True),
         of=Incident,
     )

@@ -122,6 +122,7 @@ async def settle_runs(
         select(ended_run.c.run_id)
         .order_by(ended_run.c.run_id)
         .limit(MOST_AT_ONCE)
+        # Another process counts the locked runs at this moment.
         .with_for_update(skip_locked=True)
     )
     rows = (

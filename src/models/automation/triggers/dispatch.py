@@ -89,6 +89,7 @@ _CLAIM = PreparedStatement(
     )
     .order_by(trigger_event.c.workspace_id, trigger_event.c.id)
     .limit(bindparam("limit", type_=Integer))
+    # Another dispatcher holds the locked events: each is dispatched once.
     .with_for_update(skip_locked=True),
     TriggerEvent,
 )
@@ -341,6 +342,7 @@ _DUE_CHANGES = PreparedStatement(
     )
     .order_by(_table.due_at)
     .limit(bindparam("limit", type_=Integer))
+    # A writer merges an event into a locked change, which is then no longer due.
     .with_for_update(of=debounced_change, skip_locked=True),
     DueChange,
 )

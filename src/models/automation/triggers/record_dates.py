@@ -73,6 +73,7 @@ _NEXT = PreparedStatement(
     .where(_table.next_poll_at <= bindparam("now", type_=Timestamp))
     .order_by(_table.next_poll_at)
     .limit(1)
+    # Another process polls a locked subscription at this moment.
     .with_for_update(key_share=True, skip_locked=True),
     _PolledSubscription,
 )

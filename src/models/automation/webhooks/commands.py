@@ -56,7 +56,7 @@ class UnverifiedError(UnauthorizedError):
     def __init__(self, *, basic: bool) -> None:
         super().__init__("The call could not be verified.")
         if basic:
-            self.headers = {"WWW-Authenticate": 'Basic realm="webhook"'}  # type: ignore[misc]
+            self.headers = {"WWW-Authenticate": 'Basic realm="webhook"'}  # type: ignore[misc]  # a class variable elsewhere
 
 
 class WrongMethodError(MethodNotAllowedError):
@@ -64,7 +64,7 @@ class WrongMethodError(MethodNotAllowedError):
 
     def __init__(self, allowed: Sequence[str]) -> None:
         super().__init__("This webhook does not accept that method.")
-        self.headers = {"Allow": ", ".join(allowed)}  # type: ignore[misc]
+        self.headers = {"Allow": ", ".join(allowed)}  # type: ignore[misc]  # a class variable elsewhere
 
 
 class RunWithoutAnswerError(InternalError):

@@ -117,6 +117,8 @@ async def attend_next_pause(work: UnitOfWork) -> bool:
         .where(pause.c.due_at <= work.now)
         .order_by(pause.c.due_at)
         .limit(1)
+        # Another process releases a locked pause. Without the key, because resting intents
+        # reference it.
         .with_for_update(skip_locked=True, key_share=True)
     )
     row = await work.first(due, of=Pause)

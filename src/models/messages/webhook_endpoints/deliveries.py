@@ -121,6 +121,7 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EX
     """
     old = has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
     behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
+    # Another process serves a locked endpoint at this moment.
     endpoint = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
     if endpoint is None:
         return 0

@@ -139,6 +139,7 @@ async def _hold(work: UnitOfWork, run: Application) -> None:
         .join(staged_row, staged_row.c.record_id == RECORD.id)
         .where(*run.rows.records, run.rows.staged, staged_row.c.change == UPDATED)
         .order_by(RECORD.id)
+        # Without the key, so that links to the records can be written meanwhile.
         .with_for_update(key_share=True, of=RECORD.id.table)
         .subquery()
     )

@@ -343,7 +343,7 @@ class ZipWriter:
 
     def __init__(self) -> None:
         self._sink = _Sink()
-        self._archive = zipfile.ZipFile(self._sink, "w", zipfile.ZIP_DEFLATED)  # type: ignore[call-overload]
+        self._archive = zipfile.ZipFile(self._sink, "w", zipfile.ZIP_DEFLATED)  # type: ignore[call-overload]  # it only writes
         self.written: dict[str, Digest] = {}
         self._digest = hashlib.sha256()
 

@@ -77,6 +77,7 @@ async def hold(work: UnitOfWork, entry_id: Id, *statuses: LegacyImportStatus) ->
     """
     own = select(_entry.run_id).where(_entry.id == entry_id).scalar_subquery()
     run = await work.first(
+        # Shared, so that workspaces of a run are worked on side by side.
         select(legacy_import_run).where(_run.id == own).with_for_update(read=True),
         of=LegacyImportRun,
     )
