@@ -361,3 +361,20 @@ async def test_a_foreign_failure_automation_is_an_issue_as_an_unknown_one(
     assert told[0] == told[1] != []
     assert (await row_counts(space))["automation"] == len(told)
     assert await row_counts(foreign) == before
+
+
+async def test_a_graph_with_an_email_is_warned_of_before_it_is_published(
+    client: Client, space: Space
+) -> None:
+    """The platform of this test has no mail server."""
+    config = {"to": ["ada@example.com"], "subject": "Hello", "body": "Hello"}
+    graph = {"nodes": [{"id": "tell", "kind": "send_email", "config": config}], "edges": []}
+    made = await create(client, space, graph=graph)
+    checked = read(await client.post(f"{path_of(made)}/validate", json={"graph": graph}))
+    assert checked["valid"]
+    for issues in (checked["referenceIssues"], made["referenceIssues"]):
+        (issue,) = issues
+        assert (issue["nodeId"], issue["severity"]) == ("tell", "warning")
+        assert "No mail server is configured" in issue["message"]
+    published = read(await client.post(f"{path_of(made)}/publish", json={}))
+    assert published["publishedVersionId"]

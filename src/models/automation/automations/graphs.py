@@ -156,6 +156,15 @@ def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_mail_servers = [True]
+"""Whether this process knows a mail server; until it says so, no graph is warned of."""
+
+
+def know_mail_server(*, configured: bool) -> None:
+    """Say whether the settings of this process name a mail server."""
+    _mail_servers[0] = configured
+
+
 async def compile_in(
     work: UnitOfWork,
     workspace_id: Id,
@@ -167,7 +176,8 @@ async def compile_in(
     ids = referenced_ids(graph, trigger_config)
     catalog = await load_catalog(work, workspace_id, automation_id, ids)
     secrets = referenced_secrets(graph, trigger_config)
-    catalog = replace(catalog, secrets=await existing_names(work, workspace_id, secrets))
+    names = await existing_names(work, workspace_id, secrets)
+    catalog = replace(catalog, secrets=names, has_mail_server=_mail_servers[0])
     return compile_graph(graph, trigger_config, catalog)
 
 

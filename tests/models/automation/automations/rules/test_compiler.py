@@ -3,6 +3,7 @@
 import json
 import time
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -561,3 +562,17 @@ def test_an_uncertain_fact_about_a_field_is_no_issue(
     type_: str, value: str, trigger: dict[str, Any]
 ) -> None:
     assert issues([reading(type_, value)], trigger=trigger) == []
+
+
+@pytest.mark.parametrize("has_mail_server", [True, False])
+def test_an_email_that_cannot_be_sent_is_a_warning_at_its_node(has_mail_server: bool) -> None:
+    """It keeps nothing from being published: another process may send it."""
+    mail = {"to": ["ada@example.com"], "subject": "Hello", "body": "Hello"}
+    nodes = [node("first"), node("tell", "send_email", **mail), node("call", "send_email", **mail)]
+    graph = Graph.model_validate({"nodes": nodes, "edges": [edge("first", "tell")]})
+    catalog = replace(CATALOG, has_mail_server=has_mail_server)
+    found = compile_graph(graph, {"kind": "manual"}, catalog)
+    assert found.plan is not None, found.issues
+    warned = [(one.node_id, one.severity) for one in found.warnings]
+    assert warned == ([] if has_mail_server else [("tell", "warning"), ("call", "warning")])
+    assert all("WORKSPACE_SMTP_URL" in one.message for one in found.warnings)

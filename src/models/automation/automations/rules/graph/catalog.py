@@ -28,11 +28,26 @@ class Noun(StrEnum):
     VIEW = "view"
 
 
+NO_MAIL_SERVER = (
+    "No mail server is configured, so this node will fail. An operator can set WORKSPACE_SMTP_URL"
+    " and WORKSPACE_SMTP_FROM."
+)
+
+
+def mail_warnings(graph: Graph, catalog: "ReferenceCatalog") -> Iterator[tuple[str, str]]:
+    """A warning at each node whose email cannot be sent."""
+    if not catalog.has_mail_server:
+        yield from (
+            (node.id, NO_MAIL_SERVER) for node in graph.nodes if node.kind is NodeKind.SEND_EMAIL
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceCatalog:
     """The things in the workspace, by canonical id. `automation_id` is the graph's automation."""
 
     automation_id: str | None = None
+    has_mail_server: bool = True
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
     """The fields of each database."""
     existing: Mapping[Noun, frozenset[str]] = field(default_factory=dict)

@@ -9,6 +9,7 @@ import pydantic
 from models.automation.automations.rules.graph.catalog import (
     Noun,
     ReferenceCatalog,
+    mail_warnings,
     referenced_ids,
     trigger_reference_problems,
 )
@@ -91,9 +92,17 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCa
     """Check a graph and its trigger, and compile the graph if there are no issues."""
     trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
     problems = tuple(dict.fromkeys(_problems(graph, trigger_config, catalog)))
+    warned = (
+        ()
+        if _is_too_long(graph)
+        else (
+            *output_key_warnings(graph),
+            *mail_warnings(graph, catalog),
+        )
+    )
     warnings = tuple(
         ReferenceIssue(node_id=at, message=message, severity=Severity.WARNING)
-        for at, message in ([] if _is_too_long(graph) else output_key_warnings(graph))
+        for at, message in warned
     )
     if not trigger and not problems:
         return Compiled(_plan(graph), warnings=warnings)
