@@ -18,6 +18,16 @@ def alert_rule_page(workspace_id: UUID, alert_rule_id: str) -> str:
     return f"/workspaces/{workspace_id}/alert-rules/{alert_rule_id}"
 
 
+def automation_page(workspace_id: UUID, automation_id: str) -> str:
+    """The page of an automation."""
+    return f"/workspaces/{workspace_id}/automations/{automation_id}"
+
+
+def record_page(record_id: UUID) -> str:
+    """The page of a record."""
+    return f"/records/{record_id}"
+
+
 def source_run_page(run_id: UUID) -> str:
     """The page of a refresh or an import."""
     return f"/data-source-runs/{run_id}"

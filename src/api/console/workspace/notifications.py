@@ -1,5 +1,7 @@
 """Notifications of the caller: the inbox, and the channels that they come by."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from starlette.responses import Response
@@ -28,7 +30,11 @@ from models.messages.notification_preferences import (
     ReplacePreferences,
 )
 from models.messages.notifications import commands, queries
-from models.messages.notifications.queries import ArchiveNotifications, MarkRead
+from models.messages.notifications.queries import (
+    ArchiveNotifications,
+    MarkRead,
+    NotificationBody,
+)
 from runtime.errors import ValidationError
 
 router = page_router()
@@ -70,7 +76,7 @@ async def get_notifications(
         request,
         "notifications.html",
         shell,
-        notifications=[(one, one.page_url) for one in listed.notifications],
+        groups=grouped(listed.notifications),
         show=show,
         turning=turning(request, cursor, listed.cursor, show=show),
         listing=curl(shell.base, "GET", queried(api, **query)),
@@ -84,11 +90,47 @@ async def get_notifications(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Notifications of one subject, the newest first."""
+
+    members: list[NotificationBody]
+
+    @property
+    def newest(self) -> NotificationBody:
+        return self.members[0]
+
+    @property
+    def unread(self) -> str:
+        """The ids of those to read, as a form sends them."""
+        return ",".join(str(one.id) for one in self.members if one.read_at is None)
+
+    @property
+    def read(self) -> str:
+        """The ids of those that can be archived."""
+        waiting = (one for one in self.members if one.read_at and not one.archived_at)
+        return ",".join(str(one.id) for one in waiting)
+
+
+def grouped(notifications: Iterable[NotificationBody]) -> Sequence[Group]:
+    """The notifications of a page by what they are about, in the order of the newest of each."""
+    groups: dict[tuple[object, ...], Group] = {}
+    for one in notifications:
+        groups.setdefault(queries.subject_of(one), Group([])).members.append(one)
+    return list(groups.values())
+
+
+def _ids(body: Fields) -> list[str] | None:
+    """The notifications that a form names; None for all."""
+    text = body.texts.get("notificationIds")
+    return None if text is None else text.split(",")
+
+
 @router.post(f"{INBOX}/read", access=changes(Scope.WORKSPACE_READ))
 async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Mark one notification read, or all of them."""
-    one = body.texts.get("notificationId")
-    named = read_as(MarkRead, {"all": True} if one is None else {"notificationId": one})
+    """Mark notifications of one subject read, or all of them."""
+    ids = _ids(body)
+    named = read_as(MarkRead, {"all": True} if ids is None else {"notificationIds": ids})
     places = [request.actor.workspace_id]
     await commands.mark_read(request.work, request.principal, places, named)
     return _back(request, body)
@@ -96,10 +138,10 @@ async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
 
 @router.post(f"{INBOX}/archive", access=changes(Scope.WORKSPACE_READ))
 async def archive_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Archive one notification that is read, or all of these."""
-    one = body.texts.get("notificationId")
+    """Archive the read notifications of one subject, or all of these."""
+    ids = _ids(body)
     named = read_as(
-        ArchiveNotifications, {"allRead": True} if one is None else {"notificationId": one}
+        ArchiveNotifications, {"allRead": True} if ids is None else {"notificationIds": ids}
     )
     places = [request.actor.workspace_id]
     await commands.archive(request.work, request.principal, places, named)

@@ -13,8 +13,10 @@ from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
 from models.core.page_addresses import (
     absolute,
     alert_rule_page,
+    automation_page,
     incident_page,
     legacy_import_page,
+    record_page,
     run_page,
     source_run_page,
     workspace_page,
@@ -153,13 +155,30 @@ def page_of(notification: NotificationRow) -> str | None:
     if notification.kind == NotificationKind.ALERT:
         return alert_rule_page(notification.workspace_id, notification.data["alertRuleId"])
     if notification.run_id is None or notification.kind not in _OF_RUNS:
-        return None
+        return _page_of_subject(notification)
     if "incidentId" in notification.data:
         return incident_page(notification.workspace_id, notification.data["incidentId"])
     # An owner of an imported workspace has that, and not the run that made it.
     if notification.kind == NotificationKind.LEGACY_IMPORT and "workspaceId" in notification.data:
         return workspace_page(notification.workspace_id)
     return _OF_RUNS[notification.kind](notification.run_id)
+
+
+def _page_of_subject(notification: NotificationRow) -> str | None:
+    if notification.record_id is not None:
+        return record_page(notification.record_id)
+    if "automationId" in notification.data:
+        return automation_page(notification.workspace_id, notification.data["automationId"])
+    return None
+
+
+def subject_of(notification: NotificationBody) -> tuple[object, ...]:
+    """What a notification is about: others with the same subject are shown as one."""
+    if notification.page_url is not None:
+        return (notification.page_url,)
+    if notification.item_id is not None:
+        return (notification.item_id,)
+    return (notification.kind, notification.title)
 
 
 def readable_places(

@@ -53,18 +53,56 @@ async def test_one_is_read_and_archived(owner: Visitor, space: Space, client: Cl
     await tell(space, HOSTILE, "Other", body=HOSTILE)
     page, here = inbox_of(space), await ids_of(client, space)
     assert_inert(await owner.get(page))
-    target = await sent(owner, page, f"{page}/read", notificationId=here["Other"], show="unread")
+    target = await sent(owner, page, f"{page}/read", notificationIds=here["Other"], show="unread")
     assert target == f"{page}?show=unread"
     unread = (await owner.get(page)).text
     assert "Other" not in unread
     assert "Other" in (await owner.get(page, params={"show": "inbox"})).text
     # What is unread cannot be archived; it stays.
     for name in (HOSTILE, "Other"):
-        await sent(owner, page, f"{page}/archive", notificationId=here[name], show="inbox")
+        await sent(owner, page, f"{page}/archive", notificationIds=here[name], show="inbox")
     inbox = (await owner.get(page, params={"show": "inbox"})).text
     assert "Other" not in inbox
     assert "{{7*7}}" in inbox
     assert "Other" in (await owner.get(page, params={"show": "all"})).text
+
+
+async def test_notifications_of_one_subject_are_one_line(
+    owner: Visitor, space: Space, client: Client
+) -> None:
+    """They lead to their subject, and are read and archived together."""
+    record_id, run_id, other = uuid4(), uuid4(), uuid4()
+    notices = [
+        *(Notice(kind=NotificationKind.MENTION, title=f"Mention {n}", record_id=record_id)
+          for n in range(3)),
+        Notice(kind=NotificationKind.AUTOMATION_FAILED, title="It failed", run_id=run_id),
+        Notice(kind=NotificationKind.COMMENT, title="A comment", record_id=other),
+        Notice(
+            kind=NotificationKind.AUTOMATION_FAILED,
+            title="Breaker open",
+            data={"automationId": str(other)},
+        ),
+        *(Notice(kind=NotificationKind.SYSTEM, title="Maintenance") for _ in range(2)),
+    ]  # fmt: skip
+    async with space.database.transaction() as work:
+        for notice in notices:
+            await notify(work, space.id, [space.user_id], notice)
+    page = inbox_of(space)
+    shown = (await owner.get(page)).text
+    assert shown.count("<h2>") == 5
+    for path in (
+        f"/records/{record_id}",
+        f"/runs/{run_id}",
+        f"/workspaces/{space.id}/automations/{other}",
+    ):
+        assert shown.count(f'href="{path}"') == 1, path
+    assert (">Mention 2</a>" in shown, "2 earlier" in shown) == (True, True)
+    here = await ids_of(client, space)
+    together = ",".join(here[f"Mention {n}"] for n in range(3))
+    for action in ("read", "archive"):
+        await sent(owner, page, f"{page}/{action}", notificationIds=together, show="inbox")
+    assert "Mention" not in (await owner.get(page, params={"show": "inbox"})).text
+    assert "It failed" in (await owner.get(page)).text
 
 
 async def test_all_are_read_and_archived(owner: Visitor, space: Space) -> None:
@@ -97,10 +135,12 @@ async def test_notifications_are_ones_own(
     page, (only,) = inbox_of(space), (await ids_of(client, space)).values()
     viewer = await visit(Role.VIEWER)
     assert "For the owner" not in (await viewer.get(page)).text
-    assert (await posted(viewer, page, f"{page}/read", {"notificationId": only})).status_code == 404
+    assert (
+        await posted(viewer, page, f"{page}/read", {"notificationIds": only})
+    ).status_code == 404
     assert (await stranger.get(page)).status_code == 404
     theirs = inbox_of(foreign)
-    answer = await posted(stranger, theirs, f"{theirs}/read", {"notificationId": only})
+    answer = await posted(stranger, theirs, f"{theirs}/read", {"notificationIds": only})
     assert answer.status_code == 404
     for show in ("https://evil.test", "archive"):
         answer = await posted(owner, page, f"{page}/read", {"show": show})
