@@ -141,7 +141,7 @@ def _new_role(
 
 
 _VERBS = re.compile(r"(?:[\w-]+(?:, [\w-]+)* (?:or|and) )?[\w-]+")
-_END = re.compile(r"[.;:]\s|,\s(?!(?:the|a|an) )| \(| and become |[.]$")
+_END = re.compile(r"[.;:]\s|,\s(?!(?:the|a|an) )| \(| and become | whose |[.]$")
 """Where the first thing that an operation does ends in its description."""
 _PAST = dict.fromkeys(("put", "set", "read", "let"), "") | {
     "begin": "began",
