@@ -304,7 +304,7 @@ async def test_an_automation_is_built_and_published_by_mouse(
 
     await press(page, "Publish")
     await page.until(
-        "document.querySelector('dialog#publish .changes').innerText.includes('first version')"
+        "document.querySelector('dialog#publish .changes-of').innerText.includes('first version')"
     )
     await page.click("dialog#publish [type=submit]")
     await page.until("document.querySelector('dialog#publish') === null")

@@ -61,8 +61,17 @@ const FrameView = ({ data }) => h("div", { class: "loop", style: { width: `${dat
   h("span", { class: "loop-title" }, data.title));
 FrameView.props = ["data"];
 
+/** What follows a loop goes below its body. */
+function below({ sourceX, sourceY, targetX, targetY }, { right, bottom }) {
+  const path = `M${sourceX},${sourceY} C${sourceX + 34},${sourceY} ${sourceX + 6},${bottom} ${sourceX + 44},${bottom}`
+    + ` L${right - 26},${bottom} C${right + 26},${bottom} ${targetX - 56},${targetY} ${targetX},${targetY}`;
+  return [path, (sourceX + right) / 2, bottom];
+}
+
 function EdgeView({ id, data, ...ends }) {
-  const [path, x, y] = getBezierPath(ends);
+  const { frame } = data;
+  const isBelow = frame && ends.targetX > frame.right;
+  const [path, x, y] = isBelow ? below(ends, frame) : getBezierPath(ends);
   const { label, actions, insert, isReadonly, between } = data;
   return [
     h(BaseEdge, { id, path, interactionWidth: 18, markerEnd: "url(#canvas-arrow)" }),
@@ -116,13 +125,17 @@ function titleOf(document, id, progress) {
 
 function edgesOfFlow({ document, progress, selection, isReadonly }, plan, actions) {
   const name = (id) => (id === TRIGGER ? "the trigger" : nodeOf(document, id)?.label ?? id);
+  const frameAround = (from, to) => {
+    const group = plan.groups.find((one) => one.id === from && !one.body.has(to));
+    return group && { right: group.x + group.width, bottom: group.y + group.height - 10 };
+  };
   const drawn = ({ id, from, to, key, label, insert }) => {
     const [before, after] = [from === TRIGGER ? "succeeded" : progress.get(from)?.status, progress.get(to)?.status];
     const isTaken = Boolean(before && after && before !== "skipped" && after !== "skipped");
     return {
       id, type: "way", source: from, sourceHandle: key, target: to, selected: selection.edges.has(id), zIndex: 0,
       class: [key.split(":")[0], { taken: isTaken, dead: before === "skipped" || after === "skipped" }],
-      data: { label, insert, actions, isReadonly, between: `between ${name(from)} and ${name(to)}` },
+      data: { label, insert, frame: frameAround(from, to), actions, isReadonly, between: `between ${name(from)} and ${name(to)}` },
     };
   };
   const seen = new Set();

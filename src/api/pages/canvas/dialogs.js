@@ -120,7 +120,7 @@ export const PublishDialog = {
           h("ul", null, props.errors.slice(0, 8).map((one) => h("li", null, h("button", { type: "button", class: "link", onClick: () => emit("lead", one) }, one.text)))),
         ]) : h("p", { class: "quiet" }, "New runs use this version. Runs in progress keep theirs."),
         h("label", { class: "field" }, [h("span", null, "Release note"), h("input", { type: "text", maxlength: 2000, autofocus: true, autocomplete: "off", placeholder: "What's new (optional)", value: note.value, onInput: (event) => { note.value = event.target.value; } })]),
-        h("div", { ref: place, class: "changes" }),
+        h("div", { ref: place, class: "changes-of" }),
         props.problem ? h("p", { class: "fault", role: "alert" }, props.problem) : null,
         h("div", { class: "buttons" }, [
           button("Cancel", () => emit("close")),

@@ -336,7 +336,7 @@ function problems(editor) {
 }
 
 const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
-  h("span", { class: ["save-state", editor.shown.state], title: editor.shown.message }, STATES[editor.shown.state]),
+  h("span", { class: "save-state", "data-state": editor.shown.state, title: editor.shown.message }, STATES[editor.shown.state]),
   problems(editor),
   button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
   button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
