@@ -428,7 +428,7 @@ async def test_the_equal_call_has_the_body_of_the_form(owner: Visitor, goods: st
 
 async def test_another_kind_keeps_what_was_typed(owner: Visitor, goods: str) -> None:
     place = f"/databases/{goods}/fields"
-    typed = {"label": HOSTILE, "key": "mine", "settings.min": "5", "required": "on"}
+    typed: Json = {"label": HOSTILE, "key": "mine", "settings.min": "5", "required": "on"}
     for kind, kept in (("number", {"settings.min": "5"}), ("select", {}), ("currency", {})):
         page = await owner.send_form(place, kind=kind, row="kind", **typed)
         assert page.status_code == 200
@@ -451,7 +451,7 @@ async def test_inputs_of_a_button_need_names(
     owner: Visitor, goods: str, rows: list[tuple[str, str, str]], path: str, fault: str
 ) -> None:
     keys = ("name", "type", "value")
-    sent = {
+    sent: Json = {
         f"settings.bindings.{place}.{key}": text
         for place, row in enumerate(rows)
         for key, text in zip(keys, row, strict=True)

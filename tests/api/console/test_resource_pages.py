@@ -47,7 +47,7 @@ async def test_a_record_template_is_made_changed_and_deleted(
     form = (await owner.get(f"{place}/new")).text
     assert all(f'name="{name}"' in form for name in ("label", "isDefault", "field.price"))
     values = {"field.price": "3.5", "field.state": "open", "field.title": "Tea"}
-    sent = {"label": HOSTILE, "isDefault": "on", "description": "Usual", **values}
+    sent: Json = {"label": HOSTILE, "isDefault": "on", "description": "Usual", **values}
     answer = await owner.send_form(place, **sent)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{place}?notice=added")
     (made,) = await templates()
@@ -173,7 +173,7 @@ async def test_the_look_of_pages_is_chosen_and_holds(owner: Visitor, space: Spac
     assert place in (await owner.get(f"/workspaces/{space.id}")).text
     page = (await owner.get(place)).text
     assert "data-theme" not in page
-    sent = {"theme": "dark", "timeZone": "Europe/Berlin", "language": "de"}
+    sent: Json = {"theme": "dark", "timeZone": "Europe/Berlin", "language": "de"}
     answer = await owner.send_form(place, page=place, **sent)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{place}?notice=saved")
     assert 'data-theme="dark"' in (await owner.get(f"{place}/unknown")).text
@@ -206,7 +206,7 @@ async def test_experiments_and_segments_are_made_by_forms(app: FastAPI, space: S
     async with await signed_in(app, space) as visitor:
         place = f"{settings}/segments"
         rule = '{"field": "workspace.memberCount", "op": "gte", "value": 50}'
-        sent = {"key": key, "label": HOSTILE, "rule": rule}
+        sent: Json = {"key": key, "label": HOSTILE, "rule": rule}
         wrong = await visitor.send_form(place, **{**sent, "rule": "{"})
         assert (wrong.status_code, inputs(wrong.text)["key"]) == (400, key)
         assert (await visitor.send_form(place, **sent)).status_code == 303
@@ -215,7 +215,7 @@ async def test_experiments_and_segments_are_made_by_forms(app: FastAPI, space: S
         place = f"{settings}/experiments"
         form = (await visitor.get(f"{place}/new")).text
         assert f'value="{key}"' in form
-        fields = {
+        fields: Json = {
             "name": "Short",
             "targetType": "flag",
             "flagKey": f"flag_{uuid4().hex}",

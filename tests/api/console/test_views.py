@@ -202,7 +202,7 @@ async def test_a_chart_is_made_and_stays_as_it_is(
     client: Client, owner: Visitor, goods: str
 ) -> None:
     place = f"/databases/{goods}/views"
-    sent = {
+    sent: Json = {
         **inputs((await owner.get(f"{place}/new?kind=chart")).text),
         "label": "Turnover",
         "manifest.chart.type": "bar",
@@ -220,7 +220,7 @@ async def test_a_chart_is_made_and_stays_as_it_is(
     own = f"{place}/{made['id']}/edit"
     assert (await owner.send_form(own, **inputs((await owner.get(own)).text))).status_code == 303
     assert (await views(client, goods))[-1]["manifest"] == made["manifest"]
-    counted = {**inputs((await owner.get(own)).text), "manifest.chart.aggregate.op": ""}
+    counted: Json = {**inputs((await owner.get(own)).text), "manifest.chart.aggregate.op": ""}
     assert (await owner.send_form(own, **counted)).status_code == 303
     assert "aggregate" not in (await views(client, goods))[-1]["manifest"]["chart"]
 
