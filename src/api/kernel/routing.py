@@ -7,13 +7,25 @@
         \"\"\"Create an automation.\"\"\"
         return Data(await commands.create_automation(request.work, request.actor, body))
 
+What only passes on what the request has is declared by `calls`, and has no body (`_bound`):
+
+    @router.get(AUTOMATION, access=Access(...), calls=queries.get_automation)
+    async def get_automation() -> None:
+        \"\"\"Get an automation.\"\"\"
+
 `dispatch` and `pipeline` serve these declarations; FastAPI makes the OpenAPI document from them.
 """
 
+import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Required, TypedDict, TypeVar, Unpack
+from functools import partial
+from inspect import Parameter
+from operator import attrgetter
+from typing import Required, TypedDict, TypeVar, Unpack, cast, get_args, get_origin
+
+from pydantic.alias_generators import to_camel
 
 from api.kernel.operation import (
     Access,
@@ -35,7 +47,9 @@ from api.kernel.request import (
     WholeLimit,
 )
 from api.kernel.responses import Data
+from models.core.base import Id
 from models.core.openapi import Deprecated
+from models.core.pagination import DEFAULT_LIMIT, Page, PageRequest
 from runtime.errors import PlatformError
 
 __all__ = [
@@ -94,6 +108,7 @@ class Options(TypedDict, total=False):
     documented: bool
     headers: Sequence[str]
     deprecated: Deprecated | None
+    calls: Endpoint | None
 
 
 class Router:
@@ -150,19 +165,20 @@ class Router:
         documented: bool = True,
         headers: Sequence[str] = (),
         deprecated: Deprecated | None = None,
+        calls: Endpoint | None = None,
     ) -> None:
         """Declare one operation.
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
-        that of batches; `media_type` is that of an endpoint which answers a Response, be it in
-        place of its shape, and `statuses` are its successes beside `status_code`, `headers` the
-        ones it reads itself. What is no part of the API, such as a page, is not `documented`.
+        that of batches; `media_type` is that of an endpoint which answers a Response; `statuses`
+        are its successes beside `status_code`, `headers` the ones it reads. Pages are undocumented.
         """
+        in_path = tuple(_PARAMETER.findall(path))
         operation = describe_operation(
-            endpoint,
+            endpoint if calls is None else _bound(endpoint, calls, in_path),
             access=access,
             status=status_code,
-            parameters=tuple(_PARAMETER.findall(path)),
+            parameters=in_path,
             batch=batch,
             method=method,
             refuse=self._refuse,
@@ -192,3 +208,113 @@ class Router:
 def route_of(endpoint: Endpoint) -> Route:
     """The first route that was declared for an endpoint."""
     return _ROUTES[endpoint]
+
+
+_Source = Callable[[ApiRequest], object]
+
+_OF_REQUEST: Mapping[str, _Source] = {
+    "work": attrgetter("work"),
+    "actor": attrgetter("actor"),
+    "principal": attrgetter("principal"),
+    "roles": attrgetter("roles"),
+    "placement": attrgetter("placement"),
+    "keys": attrgetter("services.keys"),
+    "workspace_id": attrgetter("actor.workspace_id"),
+}
+"""Values of a request by the names that commands and queries have for them."""
+
+_OF_WIRE: Mapping[object, object] = {bool: Flag, Id | None: QueryId | None}
+"""The parameters of a query string by the types that they have once they are read."""
+
+_PRECONDITIONS: Mapping[str, object] = {
+    "expected_updated_at": IfUnchanged,
+    "expected_version": IfVersion,
+}
+
+
+def _bound(declared: Endpoint, calls: Endpoint, in_path: Collection[str]) -> Endpoint:
+    """The endpoint of a declaration: it passes to `calls` what that takes, by name.
+
+    That is what `_OF_REQUEST` has, and the parameters of the path, also by the last words of their
+    name: `alertRuleId` as `rule_id`. Another `Id` is the one of what the request makes. A
+    `PageRequest` is read from limit and cursor. All that is left is the body, or of the query
+    string, where the declaration may say it in its own signature; but what has a default and is
+    given by keyword alone is for other callers.
+    """
+    signature = inspect.signature(calls, eval_str=True)
+    arguments = signature.parameters
+    sources = {n: source for n, value in arguments.items() if (source := _source(value, in_path))}
+    page = next((n for n, value in arguments.items() if value.annotation is PageRequest), None)
+    parameters = dict(inspect.signature(declared, eval_str=True).parameters)
+    if page is not None:
+        parameters.setdefault("limit", _parameter("limit", Limit, DEFAULT_LIMIT))
+        parameters.setdefault("cursor", _parameter("cursor", Cursor, None))
+    for name, value in arguments.items():
+        if name not in sources and name != page and not _is_for_others(value):
+            parameters.setdefault(name, _of_wire(value))
+
+    async def endpoint(request: ApiRequest, **given: object) -> object:
+        values = {name: given.get(name, value.default) for name, value in parameters.items()}
+        if page is not None:
+            limit = cast("int", values.pop("limit"))
+            cursor = cast("str | None", values.pop("cursor"))
+            # A cursor is that of one list: of this operation, at this path, with these filters.
+            place = *request.path_params.values(), *values.values()
+            values[page] = request.page(declared.__name__, limit, cursor, *place)
+        values |= {name: source(request) for name, source in sources.items()}
+        answer = await calls(**values)
+        return request.array(answer) if isinstance(answer, Page) else Data(answer)
+
+    endpoint.__name__, endpoint.__doc__ = declared.__name__, declared.__doc__
+    endpoint.__module__ = declared.__module__
+    request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=ApiRequest)
+    endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [request, *(value.replace(kind=Parameter.KEYWORD_ONLY) for value in parameters.values())],
+        return_annotation=_answer(signature.return_annotation),
+    )
+    return endpoint
+
+
+def _source(parameter: Parameter, in_path: Collection[str]) -> _Source | None:
+    """The value of an argument in a request; None for one that the client sends."""
+    if parameter.name in _OF_REQUEST:
+        return _OF_REQUEST[parameter.name]
+    name = to_camel(parameter.name)
+    of_path = [one for one in in_path if one == name or one.endswith(name[0].upper() + name[1:])]
+    if len(of_path) > 1:
+        raise TypeError(f"{parameter.name} may be any of {', '.join(of_path)}.")
+    if of_path:
+        return partial(_path_value, of_path[0])
+    return attrgetter("new_id") if parameter.annotation is Id else None
+
+
+def _is_for_others(parameter: Parameter) -> bool:
+    if parameter.kind in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
+        return True
+    return parameter.kind is Parameter.KEYWORD_ONLY and parameter.default is not Parameter.empty
+
+
+def _path_value(key: str, request: ApiRequest) -> object:
+    return request.ids[key] if key in request.ids else request.path_params[key]
+
+
+def _of_wire(parameter: Parameter) -> Parameter:
+    """A parameter as clients send it; one that may be None may be left out."""
+    annotation = parameter.annotation
+    if parameter.name in _PRECONDITIONS:
+        annotation = _PRECONDITIONS[parameter.name]
+    default = parameter.default
+    if default is Parameter.empty and type(None) in get_args(annotation):
+        default = None
+    return _parameter(parameter.name, _OF_WIRE.get(annotation, annotation), default)
+
+
+def _parameter(name: str, annotation: object, default: object) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _answer(annotation: object) -> object:
+    """The answer of an endpoint: of a page, its items as an array."""
+    if get_origin(annotation) is Page:
+        annotation = list.__class_getitem__(get_args(annotation)[0])
+    return Data[annotation]  # type: ignore[valid-type]

@@ -9,7 +9,7 @@ from api.reference.documentation import Documentation
 from models.core.base import Shape
 from models.core.secret_keys import require_keys
 from models.migrations.queries import is_at_head
-from models.workspace.system import SystemState, system_state
+from models.workspace.system import system_state
 from runtime.errors import NotFoundError, UnavailableError
 
 router = Router(tags=["service"])
@@ -80,11 +80,10 @@ async def _documentation(request: ApiRequest, path: str) -> Response:
 system_router = Router(tags=["administration"])
 
 
-@system_router.get("/v1/admin/system", access=Access(platform_admin=True))
-async def get_system_state(request: ApiRequest) -> Data[SystemState]:
+@system_router.get("/v1/admin/system", access=Access(platform_admin=True), calls=system_state)
+async def get_system_state() -> None:
     """Get what waits, for how long, and which workers are there.
 
     `relay` is what was not sent to Temporal yet, `events` what automations have not answered,
     `work` what was accepted and has not ended.
     """
-    return Data(await system_state(request.work))

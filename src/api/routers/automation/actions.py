@@ -8,7 +8,6 @@ from api.kernel.routing import (
     ApiRequest,
     Cursor,
     Data,
-    IfUnchanged,
     Limit,
     Router,
     WaitSeconds,
@@ -18,7 +17,7 @@ from models.automation.action_runs import commands as run_commands
 from models.automation.action_runs import queries as run_queries
 from models.automation.action_runs.queries import ActionRunDetail, RunAction
 from models.automation.actions import commands, queries
-from models.automation.actions.shapes import ActionDetail, ActionList, CreateAction, UpdateAction
+from models.automation.actions.shapes import ActionDetail, CreateAction
 from models.automation.buttons import press_button
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
@@ -48,39 +47,31 @@ async def create_action(request: ApiRequest, body: CreateAction) -> Data[ActionD
     return Data(await commands.create_action(request.work, request.actor, body))
 
 
-@router.get(ACTIONS, access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW, cookie=True))
-async def list_actions(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ActionList]:
+@router.get(
+    ACTIONS,
+    access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW, cookie=True),
+    calls=queries.list_actions,
+)
+async def list_actions() -> None:
     """List actions, newest first."""
-    page = request.page("actions", limit, cursor)
-    return Data(await queries.list_actions(request.work, request.actor, page))
 
 
-@router.get(ACTION, access=READ)
-async def get_action(request: ApiRequest) -> Data[ActionDetail]:
+@router.get(ACTION, access=READ, calls=queries.get_action)
+async def get_action() -> None:
     """Get an action."""
-    return Data(await queries.get_action(request.work, request.actor, request.ids["actionId"]))
 
 
-@router.patch(ACTION, access=WRITE, errors=[ConflictError])
-async def update_action(
-    request: ApiRequest, body: UpdateAction, if_match: IfUnchanged = None
-) -> Data[ActionDetail]:
+@router.patch(ACTION, access=WRITE, errors=[ConflictError], calls=commands.update_action)
+async def update_action() -> None:
     """Update an action; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` an action that was changed since is left as it is.
     """
-    action_id = request.ids["actionId"]
-    return Data(
-        await commands.update_action(request.work, request.actor, action_id, body, if_match)
-    )
 
 
-@router.delete(ACTION, access=WRITE)
-async def delete_action(request: ApiRequest) -> Data[ActionDetail]:
+@router.delete(ACTION, access=WRITE, calls=commands.delete_action)
+async def delete_action() -> None:
     """Put an action into the trash with its item, for 30 days."""
-    return Data(await commands.delete_action(request.work, request.actor, request.ids["actionId"]))
 
 
 RUNS = f"{ACTION}/runs"

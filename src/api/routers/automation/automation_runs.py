@@ -37,13 +37,10 @@ from models.automation.automation_runs.shapes import (
 )
 from models.automation.automations import schedules
 from models.automation.automations.shapes import (
-    Backfill,
-    Backfilled,
     PreviewSchedule,
     SchedulePreview,
 )
 from models.automation.run_operations import commands as bulk_cancel
-from models.automation.run_operations.queries import CancelledRuns, CancelRuns
 from models.automation.run_overviews import RunOverview
 from models.automation.waits.links import show_resume_urls
 from models.automation.waits.queries import show_waits
@@ -61,10 +58,8 @@ Count = Annotated[int, Field(ge=1, le=100)]
 After = InputMoment | None
 
 
-@schedules_router.get(SCHEDULE_PREVIEW, access=READ_BY_PAGE)
-async def get_schedule_preview(
-    request: ApiRequest, count: Count = 10, after: After = None
-) -> Data[SchedulePreview]:
+@schedules_router.get(SCHEDULE_PREVIEW, access=READ_BY_PAGE, calls=schedules.preview_stored)
+async def get_schedule_preview(count: Count = 10, after: After = None) -> None:
     """Get the next times at which the schedule of an automation fires.
 
     It is the schedule of the open draft, else of the published version; `after` is the moment to
@@ -72,10 +67,6 @@ async def get_schedule_preview(
     that the clock skips runs when it is set, one that comes twice runs the first time, and a
     schedule around the clock keeps its interval. `passedOver` counts the due times without a run.
     """
-    automation_id = request.ids["automationId"]
-    return Data(
-        await schedules.preview_stored(request.work, request.actor, automation_id, count, after)
-    )
 
 
 @schedules_router.post(SCHEDULE_PREVIEW, access=READ_BY_PAGE)
@@ -89,15 +80,14 @@ async def preview_schedule(
 START = replace(WRITE, starts_run=True)
 
 
-@schedules_router.post(f"{AUTOMATION}/backfill", access=START, errors=[RunError])
-async def backfill_automation(request: ApiRequest, body: Backfill) -> Data[Backfilled]:
+@schedules_router.post(
+    f"{AUTOMATION}/backfill", access=START, errors=[RunError], calls=commands.backfill
+)
+async def backfill_automation() -> None:
     """Run an automation once for every due time of a past period that has no run yet.
 
     The runs have the source `backfill` and the payload of the schedule. At most 1,000 due times.
     """
-    return Data(
-        await commands.backfill(request.work, request.actor, request.ids["automationId"], body)
-    )
 
 
 router = Router(tags=["automation runs"])
@@ -238,36 +228,27 @@ async def list_workspace_automation_runs(
     return _listed(request, await queries.list_workspace_runs(request.work, request.actor, *place))
 
 
-@router.post(f"{AUTOMATION}/runs/cancel", access=WRITE)
-async def cancel_automation_runs(request: ApiRequest, body: CancelRuns) -> Data[CancelledRuns]:
+@router.post(f"{AUTOMATION}/runs/cancel", access=WRITE, calls=bulk_cancel.cancel_several)
+async def cancel_automation_runs() -> None:
     """Cancel the open runs of an automation that fit a filter, the oldest first.
 
     One call cancels at most 500; `remaining` is the number of the others. It is an operation over
     runs that is done immediately: the list of those shows it.
     """
-    automation_id = request.ids["automationId"]
-    return Data(
-        await bulk_cancel.cancel_several(
-            request.work, request.actor, request.new_id, automation_id, body
-        )
-    )
 
 
 @router.post(
     f"{WORKSPACE_RUNS}/cancel",
     access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
+    calls=bulk_cancel.cancel_in_workspace,
 )
-async def cancel_workspace_automation_runs(
-    request: ApiRequest, body: CancelRuns
-) -> Data[CancelledRuns]:
+async def cancel_workspace_automation_runs() -> None:
     """Cancel the open runs of a workspace that fit a filter, the oldest first.
 
     They are runs of the automations the caller may edit; for owners and administrators also those
     of automations in the trash. One call cancels at most 500; `remaining` is the number of the
     others. It is an operation over runs that is done immediately: the list of those shows it.
     """
-    work, actor, operation_id = request.work, request.actor, request.new_id
-    return Data(await bulk_cancel.cancel_in_workspace(work, actor, operation_id, body))
 
 
 @router.get(RUN, access=replace(READ_BY_PAGE, snapshot=True))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router, WaitSeconds
+from api.kernel.routing import Access, ApiRequest, Data, QueryId, Router, WaitSeconds
 from api.routers.automation.automation_runs import RUN, WORKSPACE_RUNS
 from api.routers.automation.automations import AUTOMATION, READ
 from models.automation import saved_run_filters
@@ -10,25 +10,15 @@ from models.automation.run_comparisons.queries import RunComparison, compare
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.queries import (
     CreateRunOperation,
-    PreviewRunOperation,
-    RunOperationList,
-    RunOperationPreview,
     RunOperationShape,
-    RunResultList,
     UndoRunOperation,
 )
-from models.automation.run_operations.rules import OPEN_OPERATION, RunOutcome
+from models.automation.run_operations.rules import OPEN_OPERATION
 from models.automation.run_statistics import queries as statistics
 from models.automation.run_statistics.queries import RunStatistics
 from models.automation.run_statistics.sums import Grain
-from models.automation.saved_run_filters import (
-    CreateRunFilter,
-    RunFilterList,
-    RunFilterShape,
-    UpdateRunFilter,
-)
 from models.core.access.rules import Level, Scope
-from models.core.base import Deleted, Id
+from models.core.base import Id
 from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError
@@ -90,35 +80,34 @@ READ_FILTERS = Access(scopes=[Scope.AUTOMATIONS_READ])
 CHANGE_FILTERS = Access(scopes=[Scope.AUTOMATIONS_READ], idempotent=True)
 
 
-@router.get(FILTERS, access=READ_FILTERS)
-async def list_run_filters(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[RunFilterList]:
+@router.get(FILTERS, access=READ_FILTERS, calls=saved_run_filters.list_filters)
+async def list_run_filters() -> None:
     """List the saved filters of runs by name: the shared ones, and the caller's own."""
-    page = request.page("run_filters", limit, cursor)
-    return Data(await saved_run_filters.list_filters(request.work, request.actor, page))
 
 
-@router.post(FILTERS, access=CHANGE_FILTERS, status_code=201, errors=[ConflictError, DeniedError])
-async def create_run_filter(request: ApiRequest, body: CreateRunFilter) -> Data[RunFilterShape]:
+@router.post(
+    FILTERS,
+    access=CHANGE_FILTERS,
+    status_code=201,
+    errors=[ConflictError, DeniedError],
+    calls=saved_run_filters.create_filter,
+)
+async def create_run_filter() -> None:
     """Save a filter of runs, for oneself or shared; that needs automations:write."""
-    return Data(
-        await saved_run_filters.create_filter(request.work, request.actor, request.new_id, body)
-    )
 
 
-@router.patch(FILTER, access=READ_FILTERS, errors=[DeniedError])
-async def update_run_filter(request: ApiRequest, body: UpdateRunFilter) -> Data[RunFilterShape]:
+@router.patch(
+    FILTER, access=READ_FILTERS, errors=[DeniedError], calls=saved_run_filters.update_filter
+)
+async def update_run_filter() -> None:
     """Rename a saved filter, or give it other parameters."""
-    filter_id = request.ids["filterId"]
-    return Data(await saved_run_filters.update_filter(request.work, request.actor, filter_id, body))
 
 
-@router.delete(FILTER, access=READ_FILTERS, errors=[DeniedError])
-async def delete_run_filter(request: ApiRequest) -> Data[Deleted]:
+@router.delete(
+    FILTER, access=READ_FILTERS, errors=[DeniedError], calls=saved_run_filters.delete_filter
+)
+async def delete_run_filter() -> None:
     """Delete a saved filter; runs stay as they are."""
-    filter_id = request.ids["filterId"]
-    return Data(await saved_run_filters.delete_filter(request.work, request.actor, filter_id))
 
 
 OPERATIONS = "/v1/workspaces/{workspaceId}/run-operations"
@@ -133,16 +122,14 @@ WRITE_OPERATIONS = Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, id
     f"{OPERATIONS}/preview",
     access=replace(WRITE_OPERATIONS, idempotent=False, heavy=True),
     batch=True,
+    calls=commands.preview_operation,
 )
-async def preview_run_operation(
-    request: ApiRequest, body: PreviewRunOperation
-) -> Data[RunOperationPreview]:
+async def preview_run_operation() -> None:
     """Preview an operation over runs: the runs it would select now, and what it would repeat.
 
     Nothing is changed. Runs that the caller may not act on are not counted. `repeats` names the
     nodes whose effects outside the platform succeeded and would happen again.
     """
-    return Data(await commands.preview_operation(request.work, request.actor, body))
 
 
 @router.post(OPERATIONS, access=WRITE_OPERATIONS, status_code=202, batch=True)
@@ -160,16 +147,12 @@ async def create_run_operation(
     return await _shown(request, request.new_id)
 
 
-@router.get(OPERATIONS, access=READ_OPERATIONS)
-async def list_run_operations(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[RunOperationList]:
+@router.get(OPERATIONS, access=READ_OPERATIONS, calls=queries.list_operations)
+async def list_run_operations() -> None:
     """List operations over runs, newest first.
 
     They are the caller's own; owners and administrators see all.
     """
-    page = request.page("run_operations", limit, cursor)
-    return Data(await queries.list_operations(request.work, request.actor, page))
 
 
 @router.get(OPERATION, access=READ_OPERATIONS)
@@ -190,22 +173,12 @@ async def get_run_operation(request: ApiRequest, wait: WaitSeconds = 0) -> Data[
     return request.awaited(operation_id, poll, seconds=seconds) or shown
 
 
-@router.get(f"{OPERATION}/results", access=READ_OPERATIONS)
-async def list_run_operation_results(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    outcome: RunOutcome | None = None,
-) -> Data[RunResultList]:
+@router.get(f"{OPERATION}/results", access=READ_OPERATIONS, calls=queries.list_results)
+async def list_run_operation_results() -> None:
     """List the runs of an operation in the order in which they are treated.
 
     A run without an outcome has not been treated yet. `reason` says why one was skipped or failed.
     """
-    operation_id = request.ids["runOperationId"]
-    page = request.page("run_operation_results", limit, cursor, operation_id, outcome)
-    return Data(
-        await queries.list_results(request.work, request.actor, operation_id, page, outcome)
-    )
 
 
 @router.post(f"{OPERATION}/pause", access=WRITE_OPERATIONS, errors=[ConflictError])

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from api.kernel.browsers import NoSubresourceError, refuse_subresource
 from api.kernel.representations import RangeNotSatisfiableError, download
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.content.files import commands, queries
-from models.content.files.queries import StoredFile, StoredFileList
+from models.content.files.queries import StoredFile
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
 from models.workspace.share_links.content import open_asset
@@ -41,25 +41,18 @@ async def upload_file(
     )
 
 
-@router.get(_FILES, access=Access(scopes=[Scope.FILES_READ]))
-async def list_files(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[StoredFileList]:
+@router.get(_FILES, access=Access(scopes=[Scope.FILES_READ]), calls=queries.list_files)
+async def list_files() -> None:
     """List files, newest first."""
-    page = request.page("files", limit, cursor)
-    return Data(await queries.list_files(request.work, request.actor, page))
 
 
 @router.get(
     f"{_FILES}/{{fileId}}",
     access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW),
+    calls=queries.stored_file,
 )
-async def get_file(request: ApiRequest) -> Data[StoredFile]:
+async def get_file() -> None:
     """Get the metadata of a file."""
-    workspace_id, file_id = request.ids["workspaceId"], request.ids["fileId"]
-    return Data(
-        await queries.stored_file(request.work, workspace_id, file_id, request.services.keys)
-    )
 
 
 @router.delete(

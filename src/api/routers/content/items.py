@@ -2,18 +2,17 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, IfUnchanged, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
 from models.content.items import commands as tree
 from models.content.items import queries
 from models.content.items.rules import ItemKind
-from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
+from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.workspace import search as search_queries
 from models.workspace.search import SearchResults, SearchText
 from models.workspace.targets import duplication
 from models.workspace.targets import items as commands
-from models.workspace.targets.shapes import CreateItem, DeletedItem, PlacedTarget
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 
@@ -53,8 +52,9 @@ async def list_items(
     access=Access(scopes=[Scope.RESOURCES_WRITE], level=Level.EDIT, idempotent=True),
     status_code=201,
     errors=[ConflictError],
+    calls=commands.create_item,
 )
-async def create_item(request: ApiRequest, body: CreateItem) -> Data[PlacedTarget]:
+async def create_item() -> None:
     """Create an item and its target.
 
     Needs the write scope of the kind too: surfaces:write for pages, notes and dashboards,
@@ -62,42 +62,28 @@ async def create_item(request: ApiRequest, body: CreateItem) -> Data[PlacedTarge
     data_sources:write, actions:write, automations:write, integrations:write for external
     resources.
     """
-    return Data(
-        await commands.create_item(request.work, request.actor, request.services.keys, body)
-    )
 
 
-@router.get(ITEM, access=READ)
-async def get_item(request: ApiRequest) -> Data[ItemDetail]:
+@router.get(ITEM, access=READ, calls=queries.get_item)
+async def get_item() -> None:
     """Get an item."""
-    return Data(
-        await queries.get_item(request.work, request.actor.workspace_id, request.ids["itemId"])
-    )
 
 
-@router.patch(ITEM, access=WRITE, errors=[ConflictError])
-async def update_item(
-    request: ApiRequest, body: UpdateItem, if_match: IfUnchanged = None
-) -> Data[ItemDetail]:
+@router.patch(ITEM, access=WRITE, errors=[ConflictError], calls=commands.update_item)
+async def update_item() -> None:
     """Update an item; a new title is the label of its target too.
 
     Needs the write scope of the kind too, and manage access for `accessMode`. With the header
     `If-Match: <updatedAt>` an item that was changed since is left as it is.
     """
-    item_id = request.ids["itemId"]
-    return Data(await commands.update_item(request.work, request.actor, item_id, body, if_match))
 
 
-@router.delete(ITEM, access=WRITE)
-async def delete_item(request: ApiRequest) -> Data[DeletedItem]:
+@router.delete(ITEM, access=WRITE, calls=commands.delete_item)
+async def delete_item() -> None:
     """Put an item and all below it into the trash, for 30 days.
 
     Needs the write scope of every kind among them.
     """
-    item_id = request.ids["itemId"]
-    return Data(
-        await commands.delete_item(request.work, request.actor, request.services.keys, item_id)
-    )
 
 
 @router.post(f"{ITEM}/move", access=WRITE)

@@ -6,25 +6,15 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 
 from uuid import UUID
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfVersion, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
 from models.content.surfaces import blocks, commands, queries
 from models.content.surfaces.shapes import (
-    AddBlocks,
-    AddedBlocks,
     BlockDetail,
-    BlockList,
     ChangedBlock,
-    CommentDetail,
-    CommentList,
-    CreateComment,
     DeletedBlock,
-    ReplaceSurface,
-    SurfaceDetail,
     UpdateBlock,
-    UpdateComment,
 )
 from models.core.access.rules import Level, Scope
-from models.core.base import Deleted
 from models.data.records import commands as record_contents
 from runtime.errors import ConflictError
 
@@ -59,54 +49,38 @@ COMMENTING = Access(
 )
 
 
-@router.get(SURFACE, access=READ)
-async def get_surface(request: ApiRequest) -> Data[SurfaceDetail]:
+@router.get(SURFACE, access=READ, calls=queries.get_surface)
+async def get_surface() -> None:
     """Get a surface with all its blocks."""
-    return Data(await queries.get_surface(request.work, request.actor, request.ids["surfaceId"]))
 
 
-@router.put(SURFACE, access=WRITE, batch=True, errors=[ConflictError])
-async def replace_surface(
-    request: ApiRequest, body: ReplaceSurface, if_match: IfVersion = None
-) -> Data[SurfaceDetail]:
+@router.put(
+    SURFACE, access=WRITE, batch=True, errors=[ConflictError], calls=commands.replace_surface
+)
+async def replace_surface() -> None:
     """Replace the content of a surface.
 
     Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and blocks
     that are not named are deleted. With `If-Match: <version>` or `expectedVersion` a surface that
     was changed since is left unchanged.
     """
-    return Data(
-        await commands.replace_surface(
-            request.work, request.actor, request.ids["surfaceId"], body, if_match
-        )
-    )
 
 
-@router.get(BLOCKS, access=READ_BLOCKS)
-async def list_blocks(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    parent_block_id: QueryId | None = None,
-) -> Data[BlockList]:
+@router.get(BLOCKS, access=READ_BLOCKS, calls=queries.list_blocks)
+async def list_blocks() -> None:
     """List the blocks at the top of a surface, or those directly in one block, in order."""
-    surface_id = request.ids["surfaceId"]
-    page = request.page("blocks", limit, cursor, surface_id, parent_block_id)
-    return Data(
-        await queries.list_blocks(request.work, request.actor, surface_id, parent_block_id, page)
-    )
 
 
-@router.post(BLOCKS, access=WRITE_BLOCKS, status_code=201, batch=True, errors=[ConflictError])
-async def add_blocks(
-    request: ApiRequest, body: AddBlocks, if_match: IfVersion = None
-) -> Data[AddedBlocks]:
+@router.post(
+    BLOCKS,
+    access=WRITE_BLOCKS,
+    status_code=201,
+    batch=True,
+    errors=[ConflictError],
+    calls=blocks.add_blocks,
+)
+async def add_blocks() -> None:
     """Add one block or many, after the existing ones."""
-    return Data(
-        await blocks.add_blocks(
-            request.work, request.actor, request.ids["surfaceId"], body, if_match
-        )
-    )
 
 
 @router.get(BLOCK, access=READ_BLOCKS)
@@ -136,49 +110,24 @@ async def delete_block(request: ApiRequest, if_match: IfVersion = None) -> Data[
     )
 
 
-@router.get(COMMENTS, access=READ_BLOCKS)
-async def list_surface_comments(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    block_id: QueryId | None = None,
-    parent_comment_id: QueryId | None = None,
-) -> Data[CommentList]:
+@router.get(COMMENTS, access=READ_BLOCKS, calls=queries.list_comments)
+async def list_surface_comments() -> None:
     """List comments, oldest first: all, the ones on one block, or the ones of one thread."""
-    surface_id = request.ids["surfaceId"]
-    page = request.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
-    found = await queries.list_comments(
-        request.work, request.actor, surface_id, page, block_id, parent_comment_id
-    )
-    return Data(found)
 
 
-@router.post(COMMENTS, access=COMMENTING, status_code=201)
-async def create_surface_comment(request: ApiRequest, body: CreateComment) -> Data[CommentDetail]:
+@router.post(COMMENTS, access=COMMENTING, status_code=201, calls=commands.create_comment)
+async def create_surface_comment() -> None:
     """Comment on a surface or a block, or reply to a thread."""
-    return Data(
-        await commands.create_comment(request.work, request.actor, request.ids["surfaceId"], body)
-    )
 
 
-@router.patch(COMMENT, access=COMMENTING)
-async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Data[CommentDetail]:
+@router.patch(COMMENT, access=COMMENTING, calls=commands.update_comment)
+async def update_surface_comment() -> None:
     """Change one's own comment, or resolve or reopen a thread."""
-    surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
-    return Data(
-        await commands.update_comment(request.work, request.actor, surface_id, comment_id, body)
-    )
 
 
-@router.delete(COMMENT, access=COMMENTING)
-async def delete_surface_comment(request: ApiRequest) -> Data[Deleted]:
+@router.delete(COMMENT, access=COMMENTING, calls=commands.delete_comment)
+async def delete_surface_comment() -> None:
     """Delete one's own comment, or any as a manager; the first one with its whole thread."""
-    surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
-    return Data(
-        await commands.delete_comment(
-            request.work, request.actor, request.placement, surface_id, comment_id
-        )
-    )
 
 
 @router.post(
@@ -189,15 +138,13 @@ async def delete_surface_comment(request: ApiRequest) -> Data[Deleted]:
         level=Level.EDIT,
         idempotent=True,
     ),
+    calls=record_contents.content_surface,
 )
-async def open_content_surface(request: ApiRequest) -> Data[SurfaceDetail]:
+async def open_content_surface() -> None:
     """Get the content of a record, created if it has none.
 
     `contentSurfaceId` of the record names it from then on.
     """
-    return Data(
-        await record_contents.content_surface(request.work, request.actor, request.ids["recordId"])
-    )
 
 
 def _block(request: ApiRequest) -> tuple[UUID, UUID]:

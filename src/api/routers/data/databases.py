@@ -7,13 +7,10 @@ from api.kernel.routing import (
     ApiRequest,
     Cursor,
     Data,
-    IfUnchanged,
-    Limit,
     Router,
     WholeLimit,
 )
 from models.core.access.rules import Level, Scope
-from models.core.base import Deleted
 from models.data.database_copies.commands import accept_copy
 from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
 from models.data.database_copies.rules import WAIT_SECONDS
@@ -28,15 +25,10 @@ from models.data.databases.shapes import (
     ConversionPreview,
     ConvertedField,
     ConvertField,
-    CreateDatabase,
     DatabaseDetail,
-    DatabaseList,
-    UpdateDatabase,
 )
-from models.data.fields.shapes import CreateField, FieldShape, UpdateField
 from models.data.views import commands as view_commands
 from models.data.views import queries as view_queries
-from models.data.views.shapes import CreateView, UpdateView, ViewList, ViewShape
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 
@@ -134,23 +126,23 @@ WRITE = Access(
     access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
     errors=[ConflictError],
     status_code=201,
+    calls=commands.create_database,
 )
-async def create_database(request: ApiRequest, body: CreateDatabase) -> Data[DatabaseDetail]:
+async def create_database() -> None:
     """Create a database with its fields.
 
     A field with the key `title` is put first unless one is described. A relation gets its inverse
     field in the related database, which needs edit access there.
     """
-    return Data(await commands.create_database(request.work, request.actor, body))
 
 
-@router.get(DATABASES, access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True))
-async def list_databases(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[DatabaseList]:
+@router.get(
+    DATABASES,
+    access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True),
+    calls=queries.list_databases,
+)
+async def list_databases() -> None:
     """List databases with their fields, newest first."""
-    page = request.page("databases", limit, cursor)
-    return Data(await queries.list_databases(request.work, request.actor, page))
 
 
 @router.get(
@@ -158,34 +150,24 @@ async def list_databases(
     access=Access(
         scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW, cookie=True
     ),
+    calls=queries.get_database,
 )
-async def get_database(request: ApiRequest) -> Data[DatabaseDetail]:
+async def get_database() -> None:
     """Get a database with its fields and views."""
-    database_id = request.ids["databaseId"]
-    return Data(await queries.get_database(request.work, request.actor, database_id))
 
 
-@router.patch(DATABASE, access=WRITE, errors=[ConflictError])
-async def update_database(
-    request: ApiRequest, body: UpdateDatabase, if_match: IfUnchanged = None
-) -> Data[DatabaseDetail]:
+@router.patch(DATABASE, access=WRITE, errors=[ConflictError], calls=commands.update_database)
+async def update_database() -> None:
     """Update a database.
 
     What the body names is replaced; of `recordLayout`, key by key. With the header
     `If-Match: <updatedAt>` a database that was changed since is left unchanged.
     """
-    database_id = request.ids["databaseId"]
-    return Data(
-        await commands.update_database(request.work, request.actor, database_id, body, if_match)
-    )
 
 
-@router.delete(DATABASE, access=WRITE)
-async def delete_database(request: ApiRequest) -> Data[DatabaseDetail]:
+@router.delete(DATABASE, access=WRITE, calls=commands.delete_database)
+async def delete_database() -> None:
     """Put a database into the trash, with everything below its item."""
-    return Data(
-        await commands.delete_database(request.work, request.actor, request.ids["databaseId"])
-    )
 
 
 fields_router = Router(tags=["fields"])
@@ -208,21 +190,20 @@ WRITE_FIELD = Access(
     ),
     status_code=201,
     errors=[ConflictError],
+    calls=field_changes.create_field,
 )
-async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShape]:
+async def create_field() -> None:
     """Create a field.
 
     A relation gets its inverse field in the related database, labelled by the setting
     `inverseLabel` or as this database.
     """
-    database_id = request.ids["databaseId"]
-    return Data(await field_changes.create_field(request.work, request.actor, database_id, body))
 
 
-@fields_router.patch(FIELD, access=WRITE_FIELD, errors=[ConflictError])
-async def update_field(
-    request: ApiRequest, body: UpdateField, if_match: IfUnchanged = None
-) -> Data[FieldShape]:
+@fields_router.patch(
+    FIELD, access=WRITE_FIELD, errors=[ConflictError], calls=field_changes.update_field
+)
+async def update_field() -> None:
     """Update a field.
 
     Options and settings are replaced as a whole: an option named by its id or key is kept, one that
@@ -230,24 +211,16 @@ async def update_field(
     formulas use it; its kind is changed by converting it. With the header `If-Match: <updatedAt>` a
     field that was changed since is left unchanged.
     """
-    place = (request.ids["databaseId"], request.ids["fieldId"])
-    return Data(
-        await field_changes.update_field(request.work, request.actor, *place, body, if_match)
-    )
 
 
-@fields_router.delete(FIELD, access=WRITE_FIELD, errors=[ConflictError])
-async def delete_field(request: ApiRequest, if_match: IfUnchanged = None) -> Data[FieldShape]:
+@fields_router.delete(
+    FIELD, access=WRITE_FIELD, errors=[ConflictError], calls=field_changes.delete_field
+)
+async def delete_field() -> None:
     """Delete a field, with its values and the inverse of a relation.
 
     It is refused while formulas, rollups or lookups depend on the field.
     """
-    place = (request.ids["databaseId"], request.ids["fieldId"])
-    return Data(
-        await field_changes.delete_field(
-            request.work, request.actor, *place, request.new_id, if_match
-        )
-    )
 
 
 @fields_router.post(
@@ -288,53 +261,44 @@ WRITE_VIEWS = Access(
 )
 
 
-@views_router.post(VIEWS, access=WRITE_VIEWS, status_code=201, errors=[ConflictError])
-async def create_view(request: ApiRequest, body: CreateView) -> Data[ViewShape]:
+@views_router.post(
+    VIEWS,
+    access=WRITE_VIEWS,
+    status_code=201,
+    errors=[ConflictError],
+    calls=view_commands.create_view,
+)
+async def create_view() -> None:
     """Create a view.
 
     A personal one is visible to its owner only. `manifest` is checked against the fields of the
     database and what the kind needs; keys it does not know are kept.
     """
-    database_id = request.ids["databaseId"]
-    return Data(await view_commands.create_view(request.work, request.actor, database_id, body))
 
 
-@views_router.get(VIEWS, access=replace(READ_VIEWS, cookie=True))
-async def list_views(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ViewList]:
+@views_router.get(VIEWS, access=replace(READ_VIEWS, cookie=True), calls=view_queries.list_views)
+async def list_views() -> None:
     """List views in their order: the shared ones and the caller's own."""
-    database_id = request.ids["databaseId"]
-    page = request.page("views", limit, cursor, database_id)
-    return Data(await view_queries.list_views(request.work, request.actor, database_id, page))
 
 
-@views_router.get(VIEW, access=READ_VIEWS)
-async def get_view(request: ApiRequest) -> Data[ViewShape]:
+@views_router.get(VIEW, access=READ_VIEWS, calls=view_queries.get_view)
+async def get_view() -> None:
     """Get a view."""
-    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
-    return Data(await view_queries.get_view(request.work, request.actor, database_id, view_id))
 
 
-@views_router.patch(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
-async def update_view(
-    request: ApiRequest, body: UpdateView, if_match: IfUnchanged = None
-) -> Data[ViewShape]:
+@views_router.patch(
+    VIEW, access=WRITE_VIEWS, errors=[ConflictError], calls=view_commands.update_view
+)
+async def update_view() -> None:
     """Update a view.
 
     A manifest replaces the one before. With the header `If-Match: <updatedAt>` a view that was
     changed since is left unchanged.
     """
-    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
-    return Data(
-        await view_commands.update_view(
-            request.work, request.actor, database_id, view_id, body, if_match
-        )
-    )
 
 
-@views_router.delete(VIEW, access=WRITE_VIEWS, errors=[ConflictError])
-async def delete_view(request: ApiRequest) -> Data[Deleted]:
+@views_router.delete(
+    VIEW, access=WRITE_VIEWS, errors=[ConflictError], calls=view_commands.delete_view
+)
+async def delete_view() -> None:
     """Delete a view; a database needs at least one shared view."""
-    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
-    return Data(await view_commands.delete_view(request.work, request.actor, database_id, view_id))

@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 from api.kernel.limits import TooOftenError
-from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.forms import commands, queries
 from models.data.forms.shapes import (
-    CreateFormBody,
-    FormDetail,
     PublicForm,
     SubmitForm,
     SubmittedForm,
-    UpdateForm,
 )
 from runtime.errors import ConflictError
 from runtime.ids import parse_id
@@ -30,41 +27,29 @@ ANYBODY = Access(credential="none")
 
 
 @router.post(
-    FORMS,
-    access=CREATE,
-    status_code=201,
-    errors=[ConflictError],
+    FORMS, access=CREATE, status_code=201, errors=[ConflictError], calls=commands.create_form_item
 )
-async def create_form(request: ApiRequest, body: CreateFormBody) -> Data[FormDetail]:
+async def create_form() -> None:
     """Create a form and its item.
 
     It also needs edit access to the database its responses are saved to. Without `fields` it
     includes all fields that a form can ask for. `POST /v1/items` with the kind `form` does the
     same.
     """
-    return Data(await commands.create_form_item(request.work, request.actor, body))
 
 
-@router.get(FORM, access=READ)
-async def get_form(request: ApiRequest) -> Data[FormDetail]:
+@router.get(FORM, access=READ, calls=queries.get_form)
+async def get_form() -> None:
     """Get a form; its id is the target of its item."""
-    return Data(await queries.get_form(request.work, request.actor, request.ids["formId"]))
 
 
-@router.patch(FORM, access=WRITE, errors=[ConflictError])
-async def update_form(
-    request: ApiRequest, body: UpdateForm, if_match: IfVersion = None
-) -> Data[FormDetail]:
+@router.patch(FORM, access=WRITE, errors=[ConflictError], calls=commands.update_form)
+async def update_form() -> None:
     """Change a form, or make it public.
 
     It also needs edit access to the database its responses are saved to. With the header
     `If-Match: <version>` a form that was changed since is left unchanged.
     """
-    return Data(
-        await commands.update_form(
-            request.work, request.actor, request.ids["formId"], body, if_match
-        )
-    )
 
 
 @router.get(PUBLIC_FORM, access=ANYBODY)

@@ -5,45 +5,26 @@ from dataclasses import replace
 from api.kernel.routing import (
     Access,
     ApiRequest,
-    Cursor,
     Data,
-    IfUnchanged,
-    Limit,
     Router,
     WholeLimit,
 )
 from models.core.access.rules import Level, Scope
-from models.core.base import Deleted
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
-from models.data.record_changes.history import RecordHistory
 from models.data.record_comments import (
-    CreateRecordComment,
     RecordCommentDetail,
-    RecordCommentList,
     UpdateRecordComment,
 )
 from models.data.record_exports import exports
 from models.data.record_exports.exports import accept_export
 from models.data.record_exports.exports import cancel_export as cancel
-from models.data.record_exports.shapes import CreateExport, ExportDetail, ExportList
-from models.data.record_templates import (
-    CreateRecordTemplate,
-    RecordTemplateList,
-    RecordTemplateShape,
-    UpdateRecordTemplate,
-)
+from models.data.record_exports.shapes import CreateExport, ExportDetail
 from models.data.records import commands, queries
 from models.data.records.queries import QueryTooSlowError, list_history
 from models.data.records.shapes import (
-    BatchResult,
-    CreateRecord,
     QueryResult,
-    RecordBatch,
-    RecordDetail,
-    RecordList,
     RecordQuery,
-    UpdateRecord,
 )
 from models.data.views.queries import through_its_view
 from runtime.database import UnitOfWork
@@ -61,54 +42,33 @@ WRITE_TEMPLATES = Access(
 )
 
 
-@templates_router.get(TEMPLATES, access=READ_TEMPLATES)
-async def list_record_templates(
-    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[RecordTemplateList]:
+@templates_router.get(TEMPLATES, access=READ_TEMPLATES, calls=record_templates.list_templates)
+async def list_record_templates(limit: WholeLimit = 1000) -> None:
     """List the record templates of a database by label."""
-    workspace_id, database_id = request.actor.workspace_id, request.ids["databaseId"]
-    page = request.page("record templates", limit, cursor, database_id)
-    return Data(
-        await record_templates.list_templates(request.work, workspace_id, database_id, page)
-    )
 
 
-@templates_router.post(TEMPLATES, access=WRITE_TEMPLATES, status_code=201, errors=[ConflictError])
-async def create_record_template(
-    request: ApiRequest, body: CreateRecordTemplate
-) -> Data[RecordTemplateShape]:
+@templates_router.post(
+    TEMPLATES,
+    access=WRITE_TEMPLATES,
+    status_code=201,
+    errors=[ConflictError],
+    calls=record_templates.create_template,
+)
+async def create_record_template() -> None:
     """Create a record template.
 
     Its content is written on the surface `contentSurfaceId`. A new default replaces the one before.
     """
-    database_id = request.ids["databaseId"]
-    return Data(
-        await record_templates.create_template(request.work, request.actor, database_id, body)
-    )
 
 
-@templates_router.patch(TEMPLATE, access=WRITE_TEMPLATES)
-async def update_record_template(
-    request: ApiRequest, body: UpdateRecordTemplate
-) -> Data[RecordTemplateShape]:
+@templates_router.patch(TEMPLATE, access=WRITE_TEMPLATES, calls=record_templates.update_template)
+async def update_record_template() -> None:
     """Update a record template; `data` and `relations` replace what was there."""
-    database_id, template_id = request.ids["databaseId"], request.ids["templateId"]
-    return Data(
-        await record_templates.update_template(
-            request.work, request.actor, database_id, template_id, body
-        )
-    )
 
 
-@templates_router.delete(TEMPLATE, access=WRITE_TEMPLATES)
-async def delete_record_template(request: ApiRequest) -> Data[Deleted]:
+@templates_router.delete(TEMPLATE, access=WRITE_TEMPLATES, calls=record_templates.delete_template)
+async def delete_record_template() -> None:
     """Delete a record template; records made from it stay."""
-    database_id, template_id = request.ids["databaseId"], request.ids["templateId"]
-    return Data(
-        await record_templates.delete_template(
-            request.work, request.actor, database_id, template_id
-        )
-    )
 
 
 router = Router(tags=["records"])
@@ -125,32 +85,33 @@ READ = Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
 WRITE = Access(scopes=[Scope.RECORDS_WRITE], resource="record", level=Level.EDIT, idempotent=True)
 
 
-@router.post(RECORDS, access=WRITE_ALL, status_code=201, errors=[ConflictError])
-async def create_record(request: ApiRequest, body: CreateRecord) -> Data[RecordDetail]:
+@router.post(
+    RECORDS, access=WRITE_ALL, status_code=201, errors=[ConflictError], calls=commands.create_record
+)
+async def create_record() -> None:
     """Create a record."""
-    database_id = request.ids["databaseId"]
-    return Data(await commands.create_record(request.work, request.actor, database_id, body))
 
 
-@router.post(f"{RECORDS}/batch", access=WRITE_ALL, errors=[ConflictError], batch=True)
-async def write_records(request: ApiRequest, body: RecordBatch) -> Data[BatchResult]:
+@router.post(
+    f"{RECORDS}/batch",
+    access=WRITE_ALL,
+    errors=[ConflictError],
+    batch=True,
+    calls=commands.write_batch,
+)
+async def write_records() -> None:
     """Write up to 500 records: all operations happen, or none does.
 
     Every invalid operation is named as `operations.<i>`. No record may be named twice, and all
     upserts of a batch name the same fields in `upsertBy`.
     """
-    database_id = request.ids["databaseId"]
-    return Data(await commands.write_batch(request.work, request.actor, database_id, body))
 
 
-@router.get(RECORDS, access=replace(READ_ALL, prefetch=prefetched_schema))
-async def list_records(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[RecordList]:
+@router.get(
+    RECORDS, access=replace(READ_ALL, prefetch=prefetched_schema), calls=queries.list_records
+)
+async def list_records() -> None:
     """List records that are not archived, newest first."""
-    database_id = request.ids["databaseId"]
-    page = request.page("records", limit, cursor, database_id)
-    return Data(await queries.list_records(request.work, request.actor, database_id, page))
 
 
 async def _too_slow(_work: UnitOfWork, _last: bool) -> None:
@@ -172,57 +133,48 @@ async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryRes
     return request.deferred(_too_slow, within=0) if found is None else Data(found)
 
 
-@router.get(RECORD, access=replace(READ, prefetch=queries.prefetched_record))
-async def get_record(request: ApiRequest) -> Data[RecordDetail]:
+@router.get(
+    RECORD, access=replace(READ, prefetch=queries.prefetched_record), calls=queries.get_record
+)
+async def get_record() -> None:
     """Get a record."""
-    return Data(await queries.get_record(request.work, request.actor, request.ids["recordId"]))
 
 
-@router.patch(RECORD, access=WRITE, errors=[ConflictError])
-async def update_record(
-    request: ApiRequest, body: UpdateRecord, if_match: IfUnchanged = None
-) -> Data[RecordDetail]:
+@router.patch(RECORD, access=WRITE, errors=[ConflictError], calls=commands.update_record)
+async def update_record() -> None:
     """Update a record.
 
     `data` is merged per key and null clears. Values that are equal are not written: `updatedAt`
     stays. With the header `If-Match: <updatedAt>` a record that was changed since is left
     unchanged.
     """
-    record_id = request.ids["recordId"]
-    return Data(
-        await commands.update_record(request.work, request.actor, record_id, body, if_match)
-    )
 
 
-@router.delete(RECORD, access=WRITE, errors=[ConflictError])
-async def delete_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
+@router.delete(RECORD, access=WRITE, errors=[ConflictError], calls=commands.delete_record)
+async def delete_record() -> None:
     """Delete a record: it can be restored for 30 days. Takes `If-Match` as an update does."""
-    record_id = request.ids["recordId"]
-    return Data(await commands.delete_record(request.work, request.actor, record_id, if_match))
 
 
-@router.post(f"{RECORD}/archive", access=WRITE, errors=[ConflictError])
-async def archive_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
+@router.post(
+    f"{RECORD}/archive", access=WRITE, errors=[ConflictError], calls=commands.archive_record
+)
+async def archive_record() -> None:
     """Archive a record: only queries with `includeArchived` show it."""
-    record_id = request.ids["recordId"]
-    return Data(await commands.archive_record(request.work, request.actor, record_id, if_match))
 
 
-@router.post(f"{RECORD}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
-async def restore_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
+@router.post(
+    f"{RECORD}/restore",
+    access=replace(WRITE, in_trash=True),
+    errors=[ConflictError],
+    calls=commands.restore_record,
+)
+async def restore_record() -> None:
     """Restore a record from the archive, or within 30 days from the trash."""
-    record_id = request.ids["recordId"]
-    return Data(await commands.restore_record(request.work, request.actor, record_id, if_match))
 
 
-@router.get(f"{RECORD}/history", access=READ)
-async def list_record_history(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[RecordHistory]:
+@router.get(f"{RECORD}/history", access=READ, calls=list_history)
+async def list_record_history() -> None:
     """List the changes of a record, newest first."""
-    record_id = request.ids["recordId"]
-    page = request.page("record_history", limit, cursor, record_id)
-    return Data(await list_history(request.work, request.actor, record_id, page))
 
 
 comments_router = Router(tags=["record comments"])
@@ -236,31 +188,19 @@ COMMENTING = Access(
 
 
 @comments_router.get(
-    COMMENTS, access=Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
+    COMMENTS,
+    access=Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW),
+    calls=record_comments.list_comments,
 )
-async def list_record_comments(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[RecordCommentList]:
+async def list_record_comments() -> None:
     """List the comments on a record, oldest first."""
-    record_id = request.ids["recordId"]
-    page = request.page("record_comments", limit, cursor, record_id)
-    return Data(
-        await record_comments.list_comments(
-            request.work, request.actor.workspace_id, record_id, page
-        )
-    )
 
 
-@comments_router.post(COMMENTS, access=COMMENTING, status_code=201)
-async def create_record_comment(
-    request: ApiRequest, body: CreateRecordComment
-) -> Data[RecordCommentDetail]:
+@comments_router.post(
+    COMMENTS, access=COMMENTING, status_code=201, calls=record_comments.create_comment
+)
+async def create_record_comment() -> None:
     """Comment on a record, or reply to a comment."""
-    return Data(
-        await record_comments.create_comment(
-            request.work, request.actor, request.ids["recordId"], body
-        )
-    )
 
 
 @comments_router.patch(COMMENT, access=COMMENTING)
@@ -317,13 +257,9 @@ async def export_records(request: ApiRequest, body: CreateExport) -> Data[Export
     return request.deferred(poll, within=EXPORT_WAIT_SECONDS)
 
 
-@exports_router.get(_EXPORTS, access=_EXPORTING)
-async def list_exports(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ExportList]:
+@exports_router.get(_EXPORTS, access=_EXPORTING, calls=exports.list_exports)
+async def list_exports() -> None:
     """List exports, newest first: the caller's own, or all for owners and administrators."""
-    page = request.page("exports", limit, cursor)
-    return Data(await exports.list_exports(request.work, request.actor, page))
 
 
 @exports_router.get(_EXPORT, access=_EXPORTING)

@@ -1,21 +1,16 @@
 """Time entries: start, read, change, delete, add up."""
 
 from api.kernel.request import QueryId
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.base import Deleted
 from models.core.values import InputMoment
 from models.data.time_entries import commands, queries, rules
 from models.data.time_entries.queries import EntryFilter
 from models.data.time_entries.rules import EntryStatus, TargetKind
 from models.data.time_entries.shapes import (
-    CurrentTimeEntry,
-    StartTimeEntry,
     SummaryGroup,
     TimeEntryList,
-    TimeEntryState,
     TimeEntrySummary,
-    UpdateTimeEntry,
 )
 from runtime.errors import ConflictError, ConflictingMutationError
 
@@ -33,16 +28,19 @@ WRITE = Access(
 
 
 @router.post(
-    ENTRIES, access=START, status_code=201, errors=[ConflictError, ConflictingMutationError]
+    ENTRIES,
+    access=START,
+    status_code=201,
+    errors=[ConflictError, ConflictingMutationError],
+    calls=commands.start_entry,
 )
-async def start_time_entry(request: ApiRequest, body: StartTimeEntry) -> Data[TimeEntryState]:
+async def start_time_entry() -> None:
     """Start a timer, or enter past time.
 
     One entry of a user runs in a workspace: a new one completes it, unless `onActive` is `reject`.
     A countdown or pomodoro ends by itself at `dueAt`. Time that is entered may not overlap other
     time of the user. The same `clientMutationId` gives the same entry.
     """
-    return Data(await commands.start_entry(request.work, request.actor, request.new_id, body))
 
 
 @router.get(ENTRIES, access=READ_ALL)
@@ -70,10 +68,9 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
     return Data(await queries.list_entries(request.work, request.actor, page, wanted))
 
 
-@router.get(f"{ENTRIES}/current", access=READ_ALL)
-async def get_current_time_entry(request: ApiRequest) -> Data[CurrentTimeEntry]:
+@router.get(f"{ENTRIES}/current", access=READ_ALL, calls=queries.current_entry)
+async def get_current_time_entry() -> None:
     """Get one's own running entry, else the one paused last; `entry` is absent without either."""
-    return Data(await queries.current_entry(request.work, request.actor))
 
 
 @router.get(f"{ENTRIES}/summary", access=READ_ALL)
@@ -105,30 +102,21 @@ async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     return Data(await queries.summarize(request.work, request.actor, page, wanted, asked))
 
 
-@router.get(ENTRY, access=READ)
-async def get_time_entry(request: ApiRequest) -> Data[TimeEntryState]:
+@router.get(ENTRY, access=READ, calls=queries.get_entry)
+async def get_time_entry() -> None:
     """Get a time entry."""
-    return Data(
-        await queries.get_entry(request.work, request.actor.workspace_id, request.ids["entryId"])
-    )
 
 
-@router.patch(ENTRY, access=WRITE, errors=[ConflictError])
-async def update_time_entry(
-    request: ApiRequest, body: UpdateTimeEntry, if_match: IfUnchanged = None
-) -> Data[TimeEntryState]:
+@router.patch(ENTRY, access=WRITE, errors=[ConflictError], calls=commands.update_entry)
+async def update_time_entry() -> None:
     """Pause, resume, complete or discard a time entry, or correct it.
 
     The entries of others need the scope time_entries:manage. With the header
     `If-Match: <updatedAt>`, or `expectedUpdatedAt`, an entry that was changed since is left
     unchanged. An entry that has ended stays completed or discarded.
     """
-    entry_id = request.ids["entryId"]
-    return Data(await commands.update_entry(request.work, request.actor, entry_id, body, if_match))
 
 
-@router.delete(ENTRY, access=WRITE, errors=[ConflictError])
-async def delete_time_entry(request: ApiRequest, if_match: IfUnchanged = None) -> Data[Deleted]:
+@router.delete(ENTRY, access=WRITE, errors=[ConflictError], calls=commands.delete_entry)
+async def delete_time_entry() -> None:
     """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
-    entry_id = request.ids["entryId"]
-    return Data(await commands.delete_entry(request.work, request.actor, entry_id, if_match))

@@ -7,7 +7,6 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages import notification_preferences, push_devices
-from models.messages.notification_preferences import Preferences, ReplacePreferences
 from models.messages.notifications import commands, queries
 from models.messages.notifications.queries import (
     ArchiveNotifications,
@@ -17,10 +16,8 @@ from models.messages.notifications.queries import (
     NotificationsRead,
 )
 from models.messages.push_devices import (
-    PushDeviceList,
     PushRegistration,
     RegisterPushDevice,
-    RevokePushDevice,
     WebPushKey,
 )
 from runtime.errors import DeniedError, NotFoundError
@@ -112,24 +109,18 @@ async def _listed(
 PREFERENCES = "/v1/me/notification-preferences"
 
 
-@router.get(PREFERENCES, access=Access())
-async def get_notification_preferences(request: ApiRequest) -> Data[Preferences]:
+@router.get(PREFERENCES, access=Access(), calls=notification_preferences.get_preferences)
+async def get_notification_preferences() -> None:
     """Get the notification channels of the caller by kind: in-app, push, email."""
-    return Data(await notification_preferences.get_preferences(request.work, request.principal))
 
 
-@router.put(PREFERENCES, access=Access())
-async def replace_notification_preferences(
-    request: ApiRequest, body: ReplacePreferences
-) -> Data[Preferences]:
+@router.put(PREFERENCES, access=Access(), calls=notification_preferences.replace_preferences)
+async def replace_notification_preferences() -> None:
     """Replace the notification channels of the caller, for all workspaces.
 
     By default, all kinds are sent in-app and by push, and mentions, assignments, approval requests
     and shares also by email.
     """
-    return Data(
-        await notification_preferences.replace_preferences(request.work, request.principal, body)
-    )
 
 
 devices_router = Router(tags=["push devices"])
@@ -139,13 +130,9 @@ DEVICES = "/v1/me/push-devices"
 SESSION = Access(credential="session")
 
 
-@devices_router.get(DEVICES, access=Access())
-async def list_push_devices(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[PushDeviceList]:
+@devices_router.get(DEVICES, access=Access(), calls=push_devices.list_push_devices)
+async def list_push_devices() -> None:
     """List the active push devices of the caller, without tokens."""
-    page = request.page("push-devices", limit, cursor)
-    return Data(await push_devices.list_push_devices(request.work, request.principal, page))
 
 
 @devices_router.get(f"{DEVICES}/web-push-key", access=Access())
@@ -179,7 +166,6 @@ async def register_a_push_device(
     return await register_push_device(request, body)
 
 
-@devices_router.post(f"{DEVICES}/revoke", access=SESSION)
-async def revoke_push_device(request: ApiRequest, body: RevokePushDevice) -> Data[PushRegistration]:
+@devices_router.post(f"{DEVICES}/revoke", access=SESSION, calls=push_devices.revoke_push_device)
+async def revoke_push_device() -> None:
     """Revoke the registration of an installation; `revoked` is false if there was none."""
-    return Data(await push_devices.revoke_push_device(request.work, request.principal, body))

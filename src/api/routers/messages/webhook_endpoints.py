@@ -2,21 +2,10 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, Router
 from models.core.access.rules import Scope
-from models.core.base import Deleted
-from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.webhook_endpoints import commands, queries
-from models.messages.webhook_endpoints.queries import (
-    CreateWebhookEndpoint,
-    IssuedWebhookEndpoint,
-    UpdateWebhookEndpoint,
-    WebhookDeliveryBody,
-    WebhookDeliveryList,
-    WebhookEndpointBody,
-    WebhookEndpointList,
-)
-from models.messages.webhook_signing import SigningSecret, show_signing_secret
+from models.messages.webhook_signing import show_signing_secret
 from runtime.errors import ConflictError
 
 router = Router(tags=["webhooks"])
@@ -25,14 +14,14 @@ router = Router(tags=["webhooks"])
 @router.get(
     "/v1/workspaces/{workspaceId}/webhook-signing-secret",
     access=Access(scopes=[Scope.WEBHOOKS_WRITE], writes=True),
+    calls=show_signing_secret,
 )
-async def get_webhook_signing_secret(request: ApiRequest) -> Data[SigningSecret]:
+async def get_webhook_signing_secret() -> None:
     """Get the secret that verifies events of `send_webhook` (Standard Webhooks).
 
     Needs webhooks:write, which owners and administrators have: the secret can sign in the name of
     the workspace. It is created when first needed.
     """
-    return Data(await show_signing_secret(request.work, request.services.keys, request.actor))
 
 
 ENDPOINTS = "/v1/workspaces/{workspaceId}/webhook-endpoints"
@@ -45,10 +34,14 @@ CREATE = Access(scopes=_WRITE, idempotent=True)
 WRITE = Access(scopes=_WRITE, resource="endpoint", idempotent=True)
 
 
-@router.post(ENDPOINTS, access=CREATE, status_code=201, errors=[ConflictError])
-async def create_webhook_endpoint(
-    request: ApiRequest, body: CreateWebhookEndpoint
-) -> Data[IssuedWebhookEndpoint]:
+@router.post(
+    ENDPOINTS,
+    access=CREATE,
+    status_code=201,
+    errors=[ConflictError],
+    calls=commands.create_endpoint,
+)
+async def create_webhook_endpoint() -> None:
     """Create an endpoint that receives the events of the workspace.
 
     Its `secret` is only returned once. A delivery is a POST of `type`, `timestamp`, `data` and
@@ -58,82 +51,51 @@ async def create_webhook_endpoint(
     after 10 s, doubling up to one hour. A success closes it, and the others follow. A 410 response,
     or three days without a success, disables the endpoint. Events for one user only are not sent.
     """
-    keys = request.services.keys
-    return Data(await commands.create_endpoint(request.work, request.actor, keys, body))
 
 
-@router.get(ENDPOINTS, access=replace(READ, cookie=True))
-async def list_webhook_endpoints(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[WebhookEndpointList]:
+@router.get(ENDPOINTS, access=replace(READ, cookie=True), calls=queries.list_endpoints)
+async def list_webhook_endpoints() -> None:
     """List endpoints, newest first, without secrets, with the state of each circuit."""
-    page = request.page("webhook endpoints", limit, cursor)
-    return Data(await queries.list_endpoints(request.work, request.actor, page))
 
 
-@router.get(ENDPOINT, access=READ_ONE)
-async def get_webhook_endpoint(request: ApiRequest) -> Data[WebhookEndpointBody]:
+@router.get(ENDPOINT, access=READ_ONE, calls=queries.get_endpoint)
+async def get_webhook_endpoint() -> None:
     """Get an endpoint, without its secret."""
-    endpoint_id = request.ids["endpointId"]
-    return Data(await queries.get_endpoint(request.work, request.actor, endpoint_id))
 
 
-@router.patch(ENDPOINT, access=WRITE)
-async def update_webhook_endpoint(
-    request: ApiRequest, body: UpdateWebhookEndpoint
-) -> Data[WebhookEndpointBody]:
+@router.patch(ENDPOINT, access=WRITE, calls=commands.update_endpoint)
+async def update_webhook_endpoint() -> None:
     """Change an endpoint. Once enabled again, it receives new events only."""
-    endpoint_id = request.ids["endpointId"]
-    return Data(await commands.update_endpoint(request.work, request.actor, endpoint_id, body))
 
 
-@router.delete(ENDPOINT, access=WRITE)
-async def delete_webhook_endpoint(request: ApiRequest) -> Data[Deleted]:
+@router.delete(ENDPOINT, access=WRITE, calls=commands.delete_endpoint)
+async def delete_webhook_endpoint() -> None:
     """Delete an endpoint, and cancel its pending deliveries."""
-    endpoint_id = request.ids["endpointId"]
-    return Data(await commands.delete_endpoint(request.work, request.actor, endpoint_id))
 
 
-@router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
-async def rotate_webhook_endpoint_secret(request: ApiRequest) -> Data[IssuedWebhookEndpoint]:
+@router.post(f"{ENDPOINT}/rotate-secret", access=WRITE, calls=commands.rotate_secret)
+async def rotate_webhook_endpoint_secret() -> None:
     """Rotate the secret of an endpoint. The old one also signs for 24 more hours."""
-    keys, endpoint_id = request.services.keys, request.ids["endpointId"]
-    return Data(await commands.rotate_secret(request.work, request.actor, keys, endpoint_id))
 
 
-@router.post(f"{ENDPOINT}/test", access=WRITE, errors=[ConflictError])
-async def test_webhook_endpoint(request: ApiRequest) -> Data[WebhookDeliveryBody]:
+@router.post(f"{ENDPOINT}/test", access=WRITE, errors=[ConflictError], calls=commands.send_test)
+async def test_webhook_endpoint() -> None:
     """Send a test event to the endpoint: type `webhook.test`, without data."""
-    endpoint_id = request.ids["endpointId"]
-    return Data(await commands.send_test(request.work, request.actor, request.new_id, endpoint_id))
 
 
-@router.get(f"{ENDPOINT}/deliveries", access=READ_ONE)
-async def list_webhook_deliveries(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    status: DeliveryStatus | None = None,
-) -> Data[WebhookDeliveryList]:
+@router.get(f"{ENDPOINT}/deliveries", access=READ_ONE, calls=queries.list_deliveries)
+async def list_webhook_deliveries() -> None:
     """List the deliveries to an endpoint, newest first, optionally by `status`.
 
     `circuit` says whether the endpoint is called now, and if not, when it is retried.
     """
-    endpoint_id = request.ids["endpointId"]
-    page = request.page("webhook deliveries", limit, cursor, endpoint_id, status)
-    return Data(
-        await queries.list_deliveries(request.work, request.actor, endpoint_id, page, status)
-    )
 
 
 @router.post(
-    f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE, errors=[ConflictError]
+    f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver",
+    access=WRITE,
+    errors=[ConflictError],
+    calls=commands.redeliver,
 )
-async def redeliver_webhook(request: ApiRequest) -> Data[WebhookDeliveryBody]:
+async def redeliver_webhook() -> None:
     """Redeliver an event to an endpoint, with the same `webhook-id`."""
-    endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]
-    return Data(
-        await commands.redeliver(
-            request.work, request.actor, request.new_id, endpoint_id, delivery_id
-        )
-    )

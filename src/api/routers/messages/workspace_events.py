@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.event_streams import (
     ABORT,
     EventFeed,
@@ -16,7 +16,6 @@ from api.realtime.event_streams import (
 from api.realtime.sockets import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from models.core.access.rules import Scope
 from models.messages.realtime_tickets import Ticket, TicketStoreError, UnusableTicketError, mint
-from models.messages.workspace_events.shapes import WorkspaceEventList
 from models.workspace.feeds import list_events
 
 router = Router(tags=["workspaces"])
@@ -24,18 +23,18 @@ router = Router(tags=["workspaces"])
 Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
-@router.get("/v1/workspaces/{workspaceId}/events", access=Access(scopes=[Scope.WORKSPACE_READ]))
-async def list_workspace_events(
-    request: ApiRequest, since: Sequence = 0, limit: Limit = 30, cursor: Cursor = None
-) -> Data[WorkspaceEventList]:
+@router.get(
+    "/v1/workspaces/{workspaceId}/events",
+    access=Access(scopes=[Scope.WORKSPACE_READ]),
+    calls=list_events,
+)
+async def list_workspace_events(since: Sequence = 0) -> None:
     """List the events of a workspace after the event `since`, oldest first.
 
     Remember the last `seq` to miss nothing. Events of an item are visible with access to the item
     and the scope to read its kind; events for one user only, such as notifications, to that user.
     Events are kept for 30 days. Continue while there is a cursor, even if a page is short or empty.
     """
-    page = request.page("events", limit, cursor, since)
-    return Data(await list_events(request.work, request.actor, since, page))
 
 
 realtime_router = Router(tags=["realtime"])

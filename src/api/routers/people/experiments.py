@@ -1,23 +1,8 @@
 """Experiments: their administration, and what applications ask while they run."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
+from api.kernel.routing import Access, Router, WholeLimit
 from models.people import audience_segments
-from models.people.audience_segments import (
-    AudienceSegmentBody,
-    AudienceSegmentList,
-    CreateAudienceSegment,
-)
 from models.people.experiments import assignments, commands, queries
-from models.people.experiments.shapes import (
-    AssignExperiments,
-    Assignments,
-    CreateExperiment,
-    EventsRecorded,
-    ExperimentBody,
-    ExperimentList,
-    RecordEvents,
-    UpdateExperiment,
-)
 from runtime.errors import ConflictError, NotFoundError
 
 router = Router(tags=["experiments"])
@@ -31,39 +16,35 @@ SEGMENTS = "/v1/admin/audience-segments"
     access=Access(platform_admin=True, idempotent=True),
     status_code=201,
     errors=[ConflictError],
+    calls=commands.create_experiment,
 )
-async def create_experiment(request: ApiRequest, body: CreateExperiment) -> Data[ExperimentBody]:
+async def create_experiment() -> None:
     """Create an experiment as draft or scheduled.
 
     It has 2 to 10 variants whose splits add up to 100. Its flag key and target must be unique among
     experiments that are not archived.
     """
-    return Data(
-        await commands.create_experiment(request.work, request.principal, request.new_id, body)
-    )
 
 
-@router.get(ADMIN, access=Access(platform_admin=True))
-async def list_experiments(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ExperimentList]:
+@router.get(ADMIN, access=Access(platform_admin=True), calls=queries.list_experiments)
+async def list_experiments() -> None:
     """List experiments with their statistics, newest first."""
-    page = request.page("experiments", limit, cursor)
-    return Data(await queries.list_experiments(request.work, page))
 
 
-@router.get(f"{ADMIN}/{{experimentId}}", access=Access(platform_admin=True))
-async def get_experiment(request: ApiRequest) -> Data[ExperimentBody]:
+@router.get(
+    f"{ADMIN}/{{experimentId}}", access=Access(platform_admin=True), calls=queries.get_experiment
+)
+async def get_experiment() -> None:
     """Get an experiment with its statistics."""
-    return Data(await queries.get_experiment(request.work, request.ids["experimentId"]))
 
 
 @router.patch(
     f"{ADMIN}/{{experimentId}}",
     access=Access(platform_admin=True, idempotent=True),
     errors=[ConflictError],
+    calls=commands.update_experiment,
 )
-async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data[ExperimentBody]:
+async def update_experiment() -> None:
     """Change the status, variants, targeting or texts of an experiment.
 
     `draft` changes to `scheduled`, `scheduled` to `running`, and `running` to `paused` and back.
@@ -71,17 +52,11 @@ async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data
     `archived`. A scheduled experiment starts at its `startedAt`, a running one ends at its
     `endsAt`.
     """
-    found = request.ids["experimentId"]
-    return Data(await commands.update_experiment(request.work, found, body))
 
 
-@router.get(SEGMENTS, access=Access(platform_admin=True))
-async def list_audience_segments(
-    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[AudienceSegmentList]:
+@router.get(SEGMENTS, access=Access(platform_admin=True), calls=audience_segments.list_segments)
+async def list_audience_segments(limit: WholeLimit = 1000) -> None:
     """List the segments for flags and experiments."""
-    page = request.page("audience segments", limit, cursor)
-    return Data(await audience_segments.list_segments(request.work, page))
 
 
 @router.post(
@@ -89,30 +64,34 @@ async def list_audience_segments(
     access=Access(platform_admin=True, idempotent=True),
     status_code=201,
     errors=[ConflictError],
+    calls=audience_segments.create_segment,
 )
-async def create_audience_segment(
-    request: ApiRequest, body: CreateAudienceSegment
-) -> Data[AudienceSegmentBody]:
+async def create_audience_segment() -> None:
     """Create a segment from a rule over facts of a caller and workspace."""
-    return Data(await audience_segments.create_segment(request.work, request.principal, body))
 
 
-@router.post("/v1/experiments/assign", access=Access(idempotent=True), errors=[NotFoundError])
-async def assign_experiments(request: ApiRequest, body: AssignExperiments) -> Data[Assignments]:
+@router.post(
+    "/v1/experiments/assign",
+    access=Access(idempotent=True),
+    errors=[NotFoundError],
+    calls=assignments.assign,
+)
+async def assign_experiments() -> None:
     """Assign variants to the caller.
 
     The same unit always gets the same variant. Nothing is counted: record an `exposure` when
     showing a variant. A completed experiment assigns its winner to its whole audience.
     """
-    return Data(await assignments.assign(request.work, request.principal, request.roles, body))
 
 
-@router.post("/v1/experiments/events", access=Access(idempotent=True), errors=[NotFoundError])
-async def record_experiment_events(request: ApiRequest, body: RecordEvents) -> Data[EventsRecorded]:
+@router.post(
+    "/v1/experiments/events",
+    access=Access(idempotent=True),
+    errors=[NotFoundError],
+    calls=assignments.record_events,
+)
+async def record_experiment_events() -> None:
     """Record events of the caller: exposures, conversions and errors.
 
     `results` says for each event whether it was counted, or why not.
     """
-    return Data(
-        await assignments.record_events(request.work, request.principal, request.roles, body)
-    )

@@ -1,29 +1,21 @@
 """The caller: release notices read, workspaces chosen for OAuth clients, the first page."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Scope
 from models.people import home_layouts, oauth_clients, release_notices, users
-from models.people.home_layouts import HomeLayoutAnswer, ReplaceHomeLayout
 from models.people.oauth_clients import ChooseWorkspace, OauthClientId, OauthClientWorkspace
 from models.people.release_notices import (
-    AcknowledgeReleases,
-    PublishRelease,
-    Release,
-    ReleaseChannel,
-    ReleaseList,
-    ReleaseState,
     WhatsNew,
 )
-from models.people.users import Me, MyScopes
+from models.people.users import MyScopes
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 router = Router(tags=["me"])
 
 
-@router.get("/v1/me", access=Access())
-async def get_me(request: ApiRequest) -> Data[Me]:
+@router.get("/v1/me", access=Access(), calls=users.get_me)
+async def get_me() -> None:
     """Get the user of the credential."""
-    return Data(await users.get_me(request.work, request.principal))
 
 
 @router.get("/v1/me/scopes", access=Access())
@@ -48,35 +40,34 @@ async def get_whats_new(request: ApiRequest) -> Data[WhatsNew]:
     return Data(await release_notices.whats_new(request.work, request.principal, channel))
 
 
-@release_notices_router.post("/v1/me/whats-new/ack", access=Access(), errors=[NotFoundError])
-async def acknowledge_whats_new(
-    request: ApiRequest, body: AcknowledgeReleases
-) -> Data[ReleaseState]:
+@release_notices_router.post(
+    "/v1/me/whats-new/ack",
+    access=Access(),
+    errors=[NotFoundError],
+    calls=release_notices.acknowledge,
+)
+async def acknowledge_whats_new() -> None:
     """Acknowledge the release notices of a channel up to one of them.
 
     Acknowledging an older notice changes nothing.
     """
-    return Data(await release_notices.acknowledge(request.work, request.principal, body))
 
 
 @release_notices_router.post(
-    NOTICES, access=Access(platform_admin=True, idempotent=True), status_code=201
+    NOTICES,
+    access=Access(platform_admin=True, idempotent=True),
+    status_code=201,
+    calls=release_notices.publish_release,
 )
-async def publish_release_notice(request: ApiRequest, body: PublishRelease) -> Data[Release]:
+async def publish_release_notice() -> None:
     """Publish a release notice to all users of a channel."""
-    return Data(await release_notices.publish_release(request.work, request.principal, body))
 
 
-@release_notices_router.get(NOTICES, access=Access(platform_admin=True))
-async def list_release_notices(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    channel: ReleaseChannel | None = None,
-) -> Data[ReleaseList]:
+@release_notices_router.get(
+    NOTICES, access=Access(platform_admin=True), calls=release_notices.list_releases
+)
+async def list_release_notices() -> None:
     """List release notices, newest first."""
-    page = request.page("release-notices", limit, cursor, channel)
-    return Data(await release_notices.list_releases(request.work, channel, page))
 
 
 oauth_clients_router = Router(tags=["me"])
@@ -127,18 +118,14 @@ HOME_LAYOUT = "/v1/workspaces/{workspaceId}/preferences/home-layout"
 OWN = Access(scopes=[Scope.WORKSPACE_READ])
 
 
-@home_layouts_router.get(HOME_LAYOUT, access=OWN)
-async def get_home_layout(request: ApiRequest) -> Data[HomeLayoutAnswer]:
+@home_layouts_router.get(HOME_LAYOUT, access=OWN, calls=home_layouts.get_home_layout)
+async def get_home_layout() -> None:
     """Get the caller's home layout of a workspace."""
-    return Data(await home_layouts.get_home_layout(request.work, request.actor))
 
 
-@home_layouts_router.put(HOME_LAYOUT, access=OWN)
-async def replace_home_layout(
-    request: ApiRequest, body: ReplaceHomeLayout
-) -> Data[HomeLayoutAnswer]:
+@home_layouts_router.put(HOME_LAYOUT, access=OWN, calls=home_layouts.replace_home_layout)
+async def replace_home_layout() -> None:
     """Replace the home layout of the caller in a workspace.
 
     Repeating the call changes nothing.
     """
-    return Data(await home_layouts.replace_home_layout(request.work, request.actor, body))

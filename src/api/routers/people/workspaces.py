@@ -1,24 +1,19 @@
 """Workspaces, and exports of whole ones."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Scope
-from models.core.base import Deleted, Id
+from models.core.base import Id
 from models.people import workspaces
-from models.people.request_logs import AuditLog, list_audit_log
+from models.people.request_logs import list_audit_log
 from models.people.workspaces import (
-    ChangePlan,
-    CreateWorkspace,
-    PlanBody,
-    UpdateWorkspace,
     WorkspaceEntry,
     WorkspaceList,
 )
 from models.workspace import workspace_exports
-from models.workspace.usage import Usage, get_usage
+from models.workspace.usage import get_usage
 from models.workspace.workspace_exports import (
     CreateWorkspaceExport,
     WorkspaceExport,
-    WorkspaceExportList,
 )
 from runtime.errors import ConflictError
 
@@ -30,10 +25,10 @@ router = Router(tags=["workspaces"])
     access=Access(credential="session", idempotent=True),
     status_code=201,
     errors=[ConflictError],
+    calls=workspaces.create_workspace,
 )
-async def create_workspace(request: ApiRequest, body: CreateWorkspace) -> Data[WorkspaceEntry]:
+async def create_workspace() -> None:
     """Create a workspace and become its owner."""
-    return Data(await workspaces.create_workspace(request.work, request.principal, body))
 
 
 @router.get("/v1/workspaces", access=Access())
@@ -68,46 +63,50 @@ async def get_workspace(request: ApiRequest) -> Data[WorkspaceEntry]:
     "/v1/workspaces/{workspaceId}",
     access=Access(scopes=[Scope.WORKSPACE_UPDATE], idempotent=True),
     errors=[ConflictError],
+    calls=workspaces.update_workspace,
 )
-async def update_workspace(request: ApiRequest, body: UpdateWorkspace) -> Data[WorkspaceEntry]:
+async def update_workspace() -> None:
     """Change the name, the slug or the icon of a workspace."""
-    return Data(await workspaces.update_workspace(request.work, request.actor, body))
 
 
-@router.delete("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_DELETE]))
-async def delete_workspace(request: ApiRequest) -> Data[Deleted]:
+@router.delete(
+    "/v1/workspaces/{workspaceId}",
+    access=Access(scopes=[Scope.WORKSPACE_DELETE]),
+    calls=workspaces.delete_workspace,
+)
+async def delete_workspace() -> None:
     """Delete a workspace for everyone, and revoke its API keys."""
-    return Data(await workspaces.delete_workspace(request.work, request.actor))
 
 
 @router.get(
-    "/v1/workspaces/{workspaceId}/audit-log", access=Access(scopes=[Scope.WORKSPACE_UPDATE])
+    "/v1/workspaces/{workspaceId}/audit-log",
+    access=Access(scopes=[Scope.WORKSPACE_UPDATE]),
+    calls=list_audit_log,
 )
-async def list_workspace_audit_log(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[AuditLog]:
+async def list_workspace_audit_log() -> None:
     """List changes and refused changes in the workspace, newest first.
 
     Each entry is a write request to the API. The event log has changes by triggers and schedules.
     Entries are kept as long as request logs, 30 days by default.
     """
-    page = request.page("audit log", limit, cursor)
-    return Data(await list_audit_log(request.work, request.actor, page))
 
 
-@router.get("/v1/workspaces/{workspaceId}/usage", access=Access(scopes=[Scope.BILLING_READ]))
-async def get_workspace_usage(request: ApiRequest) -> Data[Usage]:
+@router.get(
+    "/v1/workspaces/{workspaceId}/usage",
+    access=Access(scopes=[Scope.BILLING_READ]),
+    calls=get_usage,
+)
+async def get_workspace_usage() -> None:
     """Get the plan of a workspace, its contents, and its activity this month."""
-    return Data(await get_usage(request.work, request.actor))
 
 
 @router.patch(
     "/v1/workspaces/{workspaceId}/plan",
     access=Access(scopes=[Scope.BILLING_MANAGE], idempotent=True),
+    calls=workspaces.change_plan,
 )
-async def change_workspace_plan(request: ApiRequest, body: ChangePlan) -> Data[PlanBody]:
+async def change_workspace_plan() -> None:
     """Change the plan of a workspace. Plans do not set limits or prices."""
-    return Data(await workspaces.change_plan(request.work, request.actor, body))
 
 
 _EXPORTS = "/v1/workspaces/{workspaceId}/workspace-exports"
@@ -141,13 +140,9 @@ async def create_workspace_export(
     return await _shown(request, export_id)
 
 
-@router.get(_EXPORTS, access=_EXPORTING)
-async def list_workspace_exports(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[WorkspaceExportList]:
+@router.get(_EXPORTS, access=_EXPORTING, calls=workspace_exports.list_workspace_exports)
+async def list_workspace_exports() -> None:
     """List the exports of the workspace, newest first."""
-    page = request.page("workspace-exports", limit, cursor)
-    return Data(await workspace_exports.list_workspace_exports(request.work, request.actor, page))
 
 
 @router.get(_EXPORT, access=_EXPORTING)

@@ -13,14 +13,12 @@ from api.kernel.routing import (
     ApiRequest,
     Cursor,
     Data,
-    IfUnchanged,
-    Limit,
     Router,
     WholeLimit,
 )
 from api.pages.assets import shell
 from models.core.access.rules import Actor, Scope
-from models.core.base import Deleted, Id
+from models.core.base import Id
 from models.sources import provider_calls
 from models.sources.authorizations import commands as authorization_commands
 from models.sources.authorizations.commands import (
@@ -34,21 +32,12 @@ from models.sources.authorizations.rules import CALLBACK
 from models.sources.connections import commands, queries
 from models.sources.connections.shapes import (
     ConnectionDetail,
-    ConnectionList,
-    CreateConnection,
     ProviderDetail,
     ProviderList,
     SwitchProvider,
-    UpdateConnection,
 )
 from models.sources.outbound_limits import commands as limit_commands
 from models.sources.outbound_limits import queries as limit_queries
-from models.sources.outbound_limits.queries import (
-    CreateOutboundLimit,
-    OutboundLimitBody,
-    OutboundLimitList,
-    UpdateOutboundLimit,
-)
 from models.sources.provider_calls import (
     BrowseConnection,
     BrowsedResources,
@@ -98,51 +87,38 @@ async def switch_provider(request: ApiRequest, body: SwitchProvider) -> Data[Pro
     return Data(await commands.switch_provider(request.work, request.actor, name, body))
 
 
-@router.post(CONNECTIONS, access=WRITE, status_code=201, errors=[ConflictError])
-async def create_connection(request: ApiRequest, body: CreateConnection) -> Data[ConnectionDetail]:
+@router.post(
+    CONNECTIONS,
+    access=WRITE,
+    status_code=201,
+    errors=[ConflictError],
+    calls=commands.create_connection,
+)
+async def create_connection() -> None:
     """Create a connection. Its credentials are encrypted and never returned."""
-    keys = request.services.keys
-    return Data(await commands.create_connection(request.work, request.actor, keys, body))
 
 
-@router.get(CONNECTIONS, access=replace(READ, cookie=True))
-async def list_connections(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ConnectionList]:
+@router.get(CONNECTIONS, access=replace(READ, cookie=True), calls=queries.list_connections)
+async def list_connections() -> None:
     """List connections, newest first: one's own, and the shared ones."""
-    page = request.page("connections", limit, cursor)
-    return Data(await queries.list_connections(request.work, request.actor, page))
 
 
-@router.get(CONNECTION, access=READ)
-async def get_connection(request: ApiRequest) -> Data[ConnectionDetail]:
+@router.get(CONNECTION, access=READ, calls=queries.get_connection)
+async def get_connection() -> None:
     """Get a connection."""
-    connection_id = request.ids["connectionId"]
-    return Data(await queries.get_connection(request.work, request.actor, connection_id))
 
 
-@router.patch(CONNECTION, access=WRITE)
-async def update_connection(request: ApiRequest, body: UpdateConnection) -> Data[ConnectionDetail]:
+@router.patch(CONNECTION, access=WRITE, calls=commands.update_connection)
+async def update_connection() -> None:
     """Update a connection; a new `config` needs its credentials again."""
-    return Data(
-        await commands.update_connection(
-            request.work,
-            request.actor,
-            request.services.keys,
-            request.ids["connectionId"],
-            body,
-        )
-    )
 
 
-@router.delete(CONNECTION, access=WRITE)
-async def delete_connection(request: ApiRequest) -> Data[Deleted]:
+@router.delete(CONNECTION, access=WRITE, calls=disconnect)
+async def delete_connection() -> None:
     """Delete a connection with its credentials; what uses it will fail.
 
     Tokens that a provider gave to a user who signed in there are ended there too.
     """
-    keys, connection_id = request.services.keys, request.ids["connectionId"]
-    return Data(await disconnect(request.work, request.actor, keys, connection_id))
 
 
 RESOURCES = f"{INTEGRATIONS}/resources"
@@ -225,56 +201,45 @@ LIMIT = f"{LIMITS}/{{limitId}}"
 WRITE_LIMITS = Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True)
 
 
-@router.get(LIMITS, access=READ)
-async def list_outbound_limits(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[OutboundLimitList]:
+@router.get(LIMITS, access=READ, calls=limit_queries.list_limits)
+async def list_outbound_limits() -> None:
     """List the limits of outbound calls, and how their places are called now.
 
     Limits of connections that the caller does not see are left out.
     """
-    page = request.page("outbound limits", limit, cursor)
-    return Data(await limit_queries.list_limits(request.work, request.actor, page))
 
 
-@router.post(LIMITS, access=WRITE_LIMITS, status_code=201, errors=[ConflictError])
-async def create_outbound_limit(
-    request: ApiRequest, body: CreateOutboundLimit
-) -> Data[OutboundLimitBody]:
+@router.post(
+    LIMITS,
+    access=WRITE_LIMITS,
+    status_code=201,
+    errors=[ConflictError],
+    calls=limit_commands.create_limit,
+)
+async def create_outbound_limit() -> None:
     """Limit the calls of a host or of a connection, per second and concurrently.
 
     The limit is shared by all runs, refreshes and jobs of the workspace. Calls over the limit are
     queued, lose no attempt, and are made in their turn.
     """
-    return Data(await limit_commands.create_limit(request.work, request.actor, body))
 
 
-@router.get(LIMIT, access=READ)
-async def get_outbound_limit(request: ApiRequest) -> Data[OutboundLimitBody]:
+@router.get(LIMIT, access=READ, calls=limit_queries.get_limit)
+async def get_outbound_limit() -> None:
     """Get a limit, with its waiting calls and the time of the next one."""
-    limit_id = request.ids["limitId"]
-    return Data(await limit_queries.get_limit(request.work, request.actor, limit_id))
 
 
-@router.patch(LIMIT, access=WRITE_LIMITS, errors=[ConflictError])
-async def update_outbound_limit(
-    request: ApiRequest, body: UpdateOutboundLimit, if_match: IfUnchanged = None
-) -> Data[OutboundLimitBody]:
+@router.patch(LIMIT, access=WRITE_LIMITS, errors=[ConflictError], calls=limit_commands.update_limit)
+async def update_outbound_limit() -> None:
     """Change a limit; waiting calls are rescheduled.
 
     With the header `If-Match: <updatedAt>` a limit that was changed since is left as it is.
     """
-    limit_id = request.ids["limitId"]
-    return Data(
-        await limit_commands.update_limit(request.work, request.actor, limit_id, body, if_match)
-    )
 
 
-@router.delete(LIMIT, access=WRITE_LIMITS)
-async def delete_outbound_limit(request: ApiRequest) -> Data[Deleted]:
+@router.delete(LIMIT, access=WRITE_LIMITS, calls=limit_commands.delete_limit)
+async def delete_outbound_limit() -> None:
     """Remove a limit; waiting calls start, unless the host asked to wait."""
-    limit_id = request.ids["limitId"]
-    return Data(await limit_commands.delete_limit(request.work, request.actor, limit_id))
 
 
 authorizations_router = Router(tags=["integrations"])

@@ -13,7 +13,7 @@ from api.run_events import SourceRunWatch, run_events, temporal_link
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.sources import data_source_overviews
-from models.sources.data_source_overviews import DataSourceDetail, DataSourceList
+from models.sources.data_source_overviews import DataSourceDetail
 from models.sources.data_source_runs import acceptance, overviews
 from models.sources.data_source_runs import queries as run_queries
 from models.sources.data_source_runs.reversal import accept_reversal
@@ -64,25 +64,17 @@ async def create_data_source(request: ApiRequest, body: CreateDataSource) -> Dat
 
 
 @router.get(
-    DATA_SOURCES, access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW, cookie=True)
+    DATA_SOURCES,
+    access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW, cookie=True),
+    calls=data_source_overviews.list_data_sources,
 )
-async def list_data_sources(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[DataSourceList]:
+async def list_data_sources() -> None:
     """List data sources, newest first."""
-    page = request.page("data_sources", limit, cursor)
-    return Data(await data_source_overviews.list_data_sources(request.work, request.actor, page))
 
 
-@router.get(DATA_SOURCE, access=READ)
-async def get_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
+@router.get(DATA_SOURCE, access=READ, calls=data_source_overviews.get_data_source)
+async def get_data_source() -> None:
     """Get a data source."""
-    data_source_id = request.ids["dataSourceId"]
-    return Data(
-        await data_source_overviews.get_data_source(
-            request.work, request.actor.workspace_id, data_source_id
-        )
-    )
 
 
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
@@ -161,25 +153,14 @@ async def refresh_data_source(
     return Data(run)
 
 
-@router.get(RUNS, access=READ)
-async def list_data_source_runs(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[list[DataSourceRunDetail]]:
+@router.get(RUNS, access=READ, calls=run_queries.list_runs)
+async def list_data_source_runs() -> None:
     """List the runs of a data source, newest first."""
-    workspace_id, data_source_id = request.actor.workspace_id, request.ids["dataSourceId"]
-    page = request.page("data source runs", limit, cursor, data_source_id)
-    return request.array(
-        await run_queries.list_runs(request.work, workspace_id, data_source_id, page)
-    )
 
 
-@router.get(RUN, access=READ)
-async def get_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+@router.get(RUN, access=READ, calls=run_queries.get_run)
+async def get_data_source_run() -> None:
     """Get a run of a data source."""
-    workspace_id, data_source_id = request.actor.workspace_id, request.ids["dataSourceId"]
-    return Data(
-        await run_queries.get_run(request.work, workspace_id, data_source_id, request.ids["runId"])
-    )
 
 
 @router.get(f"{RUN}/rejects", access=replace(READ, cookie=True), media_type=CSV)
@@ -223,23 +204,18 @@ async def rejects_file(request: ApiRequest, run_id: Id) -> Response:
     return Response(content, headers=headers)
 
 
-@router.post(f"{RUN}/cancel", access=BY_PAGE)
-async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+@router.post(f"{RUN}/cancel", access=BY_PAGE, calls=acceptance.cancel_run)
+async def cancel_data_source_run() -> None:
     """Cancel a run of a data source, which then writes nothing; a finished one does not change."""
-    data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
-    return Data(await acceptance.cancel_run(request.work, request.actor, data_source_id, run_id))
 
 
-@router.post(f"{RUN}/retry", access=WRITE, errors=[ConflictError])
-async def retry_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+@router.post(f"{RUN}/retry", access=WRITE, errors=[ConflictError], calls=acceptance.retry_run)
+async def retry_data_source_run() -> None:
     """Retry a failed or cancelled run of a data source, as that is configured now.
 
     The answer is the queued run, which names the earlier one in `retryOfRunId` and removes as many
     rows as that one was allowed to. While a run of the data source is open none is retried.
     """
-    actor, data_source_id = request.actor, request.ids["dataSourceId"]
-    ids = data_source_id, request.ids["runId"], request.new_id
-    return Data(await acceptance.retry_run(request.work, actor, *ids))
 
 
 @router.post(f"{RUN}/revert", access=BY_PAGE, errors=[ConflictError, InProgressError])

@@ -1,12 +1,12 @@
 """Mounts of resources: make, list, read, sync, delete; and imports of resources and forms."""
 
 from api.kernel.awaited_work import Poll
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.sources.connections import CALL_SECONDS, INTEGRATIONS, PROVIDER_ERRORS, RESOURCES
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.sources.mounts import commands, queries
-from models.sources.mounts.queries import MountDetail, MountedResource, MountList, MountResource
+from models.sources.mounts.queries import MountedResource, MountResource
 from models.sources.provider_calls import NamedResource
 from models.sources.resource_imports import commands as import_commands
 from models.sources.resource_imports import forms
@@ -70,42 +70,41 @@ def _placed(request: ApiRequest, job_id: Id) -> Poll[MountedResource]:
     return poll
 
 
-@router.get(MOUNTS, access=Access(scopes=[Scope.INTEGRATIONS_READ], level=Level.VIEW))
-async def list_mounts(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[MountList]:
+@router.get(
+    MOUNTS,
+    access=Access(scopes=[Scope.INTEGRATIONS_READ], level=Level.VIEW),
+    calls=queries.list_mounts,
+)
+async def list_mounts() -> None:
     """List mounts, newest first, without the entries of recursive ones."""
-    page = request.page("mounts", limit, cursor)
-    return Data(await queries.list_mounts(request.work, request.actor, page))
 
 
-@router.get(MOUNT, access=READ)
-async def get_mount(request: ApiRequest) -> Data[MountDetail]:
+@router.get(MOUNT, access=READ, calls=queries.get_mount)
+async def get_mount() -> None:
     """Get a mount, or an entry of one."""
-    mount_id = request.ids["mountId"]
-    return Data(await queries.get_mount(request.work, request.actor.workspace_id, mount_id))
 
 
-@router.post(f"{MOUNT}/sync", access=WRITE, errors=[*PROVIDER_ERRORS, ConflictError])
-async def sync_mount(request: ApiRequest) -> Data[MountDetail]:
+@router.post(
+    f"{MOUNT}/sync",
+    access=WRITE,
+    errors=[*PROVIDER_ERRORS, ConflictError],
+    calls=commands.request_sync,
+)
+async def sync_mount() -> None:
     """Sync a mount now; it also syncs every 15 minutes.
 
     The answer does not wait for the end: the mount is `syncing` until then.
     """
-    mount_id, job_id = request.ids["mountId"], request.new_id
-    return Data(await commands.request_sync(request.work, request.actor, mount_id, job_id))
 
 
-@router.post(f"{MOUNT}/cancel", access=WRITE)
-async def cancel_mount_sync(request: ApiRequest) -> Data[MountDetail]:
+@router.post(f"{MOUNT}/cancel", access=WRITE, calls=commands.cancel_sync)
+async def cancel_mount_sync() -> None:
     """Cancel the sync of a mount; what it has mounted stays. Without one nothing changes."""
-    return Data(await commands.cancel_sync(request.work, request.actor, request.ids["mountId"]))
 
 
-@router.delete(MOUNT, access=WRITE)
-async def delete_mount(request: ApiRequest) -> Data[MountDetail]:
+@router.delete(MOUNT, access=WRITE, calls=commands.delete_mount)
+async def delete_mount() -> None:
     """Put a mount into the trash with its item and entries, for 30 days; the provider keeps all."""
-    return Data(await commands.delete_mount(request.work, request.actor, request.ids["mountId"]))
 
 
 @router.post(

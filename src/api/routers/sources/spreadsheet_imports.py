@@ -100,13 +100,9 @@ async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataS
     return request.deferred(poll, within=WAIT_SECONDS, then=forget)
 
 
-@router.get(
-    IMPORT,
-    access=Access(scopes=[Scope.DATA_SOURCES_READ]),
-)
-async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+@router.get(IMPORT, access=Access(scopes=[Scope.DATA_SOURCES_READ]), calls=queries.get_import)
+async def get_import() -> None:
     """Get an import: the caller's own, or any for owners and administrators."""
-    return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
 
 
 @router.get(
@@ -136,12 +132,10 @@ async def list_import_rejects(
 @router.post(
     f"{IMPORT}/cancel",
     access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True, cookie=True),
+    calls=acceptance.cancel_import,
 )
-async def cancel_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+async def cancel_import() -> None:
     """Cancel an import, which then writes nothing; a finished one does not change."""
-    return Data(
-        await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
-    )
 
 
 @router.post(

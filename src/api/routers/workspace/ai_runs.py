@@ -3,21 +3,18 @@
 from functools import partial
 from uuid import UUID
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Level, Scope
 from models.workspace import model_settings
 from models.workspace.changes import commands, queries
 from models.workspace.changes.shapes import (
-    AiRunList,
     ApplyChanges,
     ApplyResult,
     ChangeSetDetail,
-    ChangeSetList,
     CreateAiRun,
     ProposeChanges,
     RejectChanges,
 )
-from models.workspace.model_settings import ModelSettingsBody, PutModelSettings
 from models.workspace.starters import drafts, seeding
 from models.workspace.starters.shapes import (
     DraftWorkspace,
@@ -126,13 +123,9 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
     return request.deferred(poll, within=WAIT_SECONDS)
 
 
-@router.get(RUNS, access=READ)
-async def list_ai_runs(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[AiRunList]:
+@router.get(RUNS, access=READ, calls=queries.list_runs)
+async def list_ai_runs() -> None:
     """List AI runs, newest first: your own, and all of them for owners and administrators."""
-    page = request.page("ai_runs", limit, cursor)
-    return Data(await queries.list_runs(request.work, request.actor, page))
 
 
 @router.get(RUN, access=READ)
@@ -181,13 +174,11 @@ changes_router = Router(tags=["changes"])
 CHANGES = "/v1/workspaces/{workspaceId}/changes"
 
 
-@changes_router.get(CHANGES, access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
-async def list_changes(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ChangeSetList]:
+@changes_router.get(
+    CHANGES, access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]), calls=queries.list_changes
+)
+async def list_changes() -> None:
     """List change sets, newest first: your own, and all of them for owners and administrators."""
-    page = request.page("changes", limit, cursor)
-    return Data(await queries.list_changes(request.work, request.actor, page))
 
 
 @changes_router.post(
@@ -209,10 +200,13 @@ async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[Cha
     )
 
 
-@changes_router.get(f"{CHANGES}/{{changeId}}", access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
-async def get_changes(request: ApiRequest) -> Data[ChangeSetDetail]:
+@changes_router.get(
+    f"{CHANGES}/{{changeId}}",
+    access=Access(scopes=[Scope.WORKSPACE_CHANGES_READ]),
+    calls=queries.get_changes,
+)
+async def get_changes() -> None:
     """Get a change set with its operations and their results."""
-    return Data(await queries.get_changes(request.work, request.actor, request.ids["changeId"]))
 
 
 @changes_router.post(
@@ -230,16 +224,17 @@ model_settings_router = Router(tags=["ai"])
 SETTINGS = "/v1/workspaces/{workspaceId}/ai/model-settings"
 
 
-@model_settings_router.get(SETTINGS, access=Access(scopes=[Scope.MODELS_READ]))
-async def get_model_settings(request: ApiRequest) -> Data[ModelSettingsBody]:
+@model_settings_router.get(
+    SETTINGS, access=Access(scopes=[Scope.MODELS_READ]), calls=model_settings.get_settings
+)
+async def get_model_settings() -> None:
     """Get the model settings, without the key of the endpoint."""
-    return Data(await model_settings.get_settings(request.work, request.actor.workspace_id))
 
 
-@model_settings_router.put(SETTINGS, access=Access(scopes=[Scope.MODELS_WRITE], idempotent=True))
-async def put_model_settings(
-    request: ApiRequest, body: PutModelSettings
-) -> Data[ModelSettingsBody]:
+@model_settings_router.put(
+    SETTINGS,
+    access=Access(scopes=[Scope.MODELS_WRITE], idempotent=True),
+    calls=model_settings.put_settings,
+)
+async def put_model_settings() -> None:
     """Set the model: an OpenAI-compatible `/chat/completions` endpoint."""
-    keys = request.services.keys
-    return Data(await model_settings.put_settings(request.work, request.actor, keys, body))

@@ -4,18 +4,13 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.event_streams import EventStream, with_keepalive
 from api.run_events import LegacyImportWatch, run_events, temporal_link
 from models.workspace.legacy_imports import commands, queries
 from models.workspace.legacy_imports.shapes import (
-    ApproveLegacyImport,
-    CancelLegacyImport,
     CreateLegacyImport,
     LegacyImport,
-    LegacyImportList,
-    RollBackLegacyImport,
-    UpdateImportWorkspace,
 )
 from runtime.errors import ConflictError
 
@@ -51,13 +46,9 @@ async def create_legacy_import(
     )
 
 
-@router.get(RUNS, access=READ)
-async def list_legacy_imports(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[LegacyImportList]:
+@router.get(RUNS, access=READ, calls=queries.list_runs)
+async def list_legacy_imports() -> None:
     """List legacy import runs, newest first."""
-    page = request.page("legacy imports", limit, cursor)
-    return Data(await queries.list_runs(request.work, page))
 
 
 @router.get(RUN, access=READ)
@@ -81,77 +72,66 @@ async def watch_legacy_import(request: ApiRequest) -> Response:
     return EventStream(request.services.streams, request.share, with_keepalive(events))
 
 
-@router.post(f"{RUN}/approve", access=DECIDE, errors=[ConflictError])
-async def approve_legacy_import(
-    request: ApiRequest, body: ApproveLegacyImport
-) -> Data[LegacyImport]:
+@router.post(f"{RUN}/approve", access=DECIDE, errors=[ConflictError], calls=commands.approve)
+async def approve_legacy_import() -> None:
     """Approve a run that awaits review, so that it can be started.
 
     At least one workspace must be selected, and no selected workspace can be blocked.
     """
-    return Data(await commands.approve(request.work, request.principal, request.ids["runId"], body))
 
 
-@router.post(f"{RUN}/cancel", access=DECIDE, errors=[ConflictError])
-async def cancel_legacy_import(request: ApiRequest, body: CancelLegacyImport) -> Data[LegacyImport]:
+@router.post(f"{RUN}/cancel", access=DECIDE, errors=[ConflictError], calls=commands.cancel)
+async def cancel_legacy_import() -> None:
     """Cancel a run. A run that has ended is not changed.
 
     Unfinished workspaces are rolled back. Complete ones stay hidden until they are released or
     rolled back.
     """
-    return Data(await commands.cancel(request.work, request.principal, request.ids["runId"], body))
 
 
-@router.post(f"{RUN}/start", access=DECIDE, errors=[ConflictError])
-async def start_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
+@router.post(f"{RUN}/start", access=DECIDE, errors=[ConflictError], calls=commands.start)
+async def start_legacy_import() -> None:
     """Import the selected workspaces of an approved run; they are hidden until verified."""
-    return Data(await commands.start(request.work, request.ids["runId"]))
 
 
-@router.post(f"{RUN}/dry-run", access=DECIDE, errors=[ConflictError])
-async def repeat_dry_run(request: ApiRequest) -> Data[LegacyImport]:
+@router.post(f"{RUN}/dry-run", access=DECIDE, errors=[ConflictError], calls=commands.repeat_dry_run)
+async def repeat_dry_run() -> None:
     """Repeat the dry run of the selected workspaces of a run that awaits review."""
-    return Data(await commands.repeat_dry_run(request.work, request.ids["runId"]))
 
 
-@router.post(f"{RUN}/release", access=DECIDE, errors=[ConflictError])
-async def release_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
+@router.post(
+    f"{RUN}/release", access=DECIDE, errors=[ConflictError], calls=commands.release_finished
+)
+async def release_legacy_import() -> None:
     """Publish the workspaces that were complete when a run was cancelled.
 
     They become `live`. The status of the run and its rollback period do not change.
     """
-    return Data(
-        await commands.release_finished(request.work, request.ids["runId"], request.services.keys)
-    )
 
 
-@router.post(f"{RUN}/rollback", access=DECIDE, errors=[ConflictError])
-async def roll_back_legacy_import(
-    request: ApiRequest, body: RollBackLegacyImport
-) -> Data[LegacyImport]:
+@router.post(f"{RUN}/rollback", access=DECIDE, errors=[ConflictError], calls=commands.roll_back)
+async def roll_back_legacy_import() -> None:
     """Roll back an ended run, up to 30 days after its end.
 
     Data edited since is kept and reported, unless `force` is set.
     """
-    return Data(
-        await commands.roll_back(request.work, request.principal, request.ids["runId"], body)
-    )
 
 
-@router.patch(WORKSPACE, access=Access(platform_admin=True), errors=[ConflictError])
-async def update_import_workspace(
-    request: ApiRequest, body: UpdateImportWorkspace
-) -> Data[LegacyImport]:
+@router.patch(
+    WORKSPACE,
+    access=Access(platform_admin=True),
+    errors=[ConflictError],
+    calls=commands.update_workspace,
+)
+async def update_import_workspace() -> None:
     """Select a workspace of a run that awaits review, or set an existing target workspace.
 
     The workspace is validated again if needed. Returns the run.
     """
-    run_id, entry_id = request.ids["runId"], request.ids["entryId"]
-    return Data(await commands.update_workspace(request.work, run_id, entry_id, body))
 
 
-@router.post(f"{WORKSPACE}/retry", access=DECIDE, errors=[ConflictError])
-async def retry_import_workspace(request: ApiRequest) -> Data[LegacyImport]:
+@router.post(
+    f"{WORKSPACE}/retry", access=DECIDE, errors=[ConflictError], calls=commands.retry_workspace
+)
+async def retry_import_workspace() -> None:
     """Retry the failed import of a workspace from its last chunk, up to four times."""
-    run_id, entry_id = request.ids["runId"], request.ids["entryId"]
-    return Data(await commands.retry_workspace(request.work, run_id, entry_id))

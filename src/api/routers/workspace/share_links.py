@@ -15,10 +15,6 @@ from models.core.access.rules import Level, Scope
 from models.workspace.share_links import links
 from models.workspace.share_links.content import open_shared_file, visit
 from models.workspace.share_links.shapes import (
-    CreateShareLink,
-    IssuedShareLink,
-    ShareLinkBody,
-    ShareLinkList,
     Visit,
 )
 from runtime.errors import DeniedError, UnsupportedError
@@ -38,36 +34,20 @@ Token = Annotated[str | None, Field(max_length=200)]
 
 
 @router.post(
-    LINKS,
-    access=CREATE,
-    status_code=201,
-    errors=[UnsupportedError],
+    LINKS, access=CREATE, status_code=201, errors=[UnsupportedError], calls=links.create_share_link
 )
-async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[IssuedShareLink]:
+async def create_share_link() -> None:
     """Create a share link of an item. Its token is only returned once."""
-    item_id, keys = request.ids["itemId"], request.services.keys
-    return Data(
-        await links.create_share_link(
-            request.work, request.actor, keys, request.new_id, item_id, body
-        )
-    )
 
 
-@router.get(LINKS, access=READ)
-async def list_share_links(
-    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
-) -> Data[ShareLinkList]:
+@router.get(LINKS, access=READ, calls=links.list_share_links)
+async def list_share_links() -> None:
     """List the share links of an item, newest first, without their tokens."""
-    item_id = request.ids["itemId"]
-    page = request.page("share links", limit, cursor, item_id)
-    return Data(await links.list_share_links(request.work, request.actor, item_id, page))
 
 
-@router.delete(f"{LINKS}/{{shareLinkId}}", access=REVOKE)
-async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
+@router.delete(f"{LINKS}/{{shareLinkId}}", access=REVOKE, calls=links.revoke_share_link)
+async def revoke_share_link() -> None:
     """Revoke a share link immediately, also for visitors with a session."""
-    item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
-    return Data(await links.revoke_share_link(request.work, request.actor, item_id, link_id))
 
 
 @router.get(
