@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, insert
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.purging import MAX_ROWS
+from models.core.purging import Retention
 from runtime.crypto import KeyRing, UnreadableError, sealed
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictingMutationError, InProgressError, PlatformError, ValidationError
@@ -263,17 +263,8 @@ def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply |
         ) from None
 
 
-async def purge_replies(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Deletes up to `limit` replies past their window; returns the number. Repeat until 0."""
-    old = (
-        select(idempotency_reply.c.id)
-        .where(idempotency_reply.c.expires_at <= work.now)
-        .order_by(idempotency_reply.c.expires_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    purged = delete(idempotency_reply).where(idempotency_reply.c.id.in_(old))
-    return (await work.execute(purged)).rowcount
+purge_replies = Retention(idempotency_reply, idempotency_reply.c.expires_at)
+"""Replies past their window."""
 
 
 def _lock(fingerprint: bytes) -> int:

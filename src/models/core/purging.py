@@ -6,6 +6,8 @@ its key is set to null.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -58,6 +60,33 @@ async def purge(
     heads = literal([row.id for row in rows], ARRAY(Uuid))
     await removal.remove(table, table.c.id == any_(heads))
     return limit - removal.left
+
+
+@dataclass(eq=False, slots=True)
+class Retention:
+    """The removal of rows of a table whose `moment` is past and that meet the `conditions`.
+
+    A call removes a batch from before a moment, which is now unless given, with all that belongs to
+    the rows, the first by `order` first. It returns the number of removed rows, at most `limit`;
+    call it until that is 0.
+    """
+
+    table: Table
+    moment: ColumnElement[Any]
+    conditions: tuple[ColumnElement[bool], ...] = ()
+    order: tuple[ColumnElement[Any], ...] = ()
+
+    async def __call__(
+        self, work: UnitOfWork, before: datetime | None = None, limit: int = MAX_ROWS
+    ) -> int:
+        key = self.table.primary_key.columns
+        past = self.moment < (before or work.now)
+        old = select(*key).where(past, *self.conditions).order_by(*(self.order or (self.moment,)))
+        if any(_references(self.table)) or any(_unbound(self.table)):
+            return await purge(work, self.table, old, limit)
+        # Rows that another transaction holds are left for a later call.
+        batch = old.limit(limit).with_for_update(skip_locked=True)
+        return (await work.execute(delete(self.table).where(tuple_(*key).in_(batch)))).rowcount
 
 
 class _Removal:

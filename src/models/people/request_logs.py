@@ -13,7 +13,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     column,
-    delete,
     func,
     insert,
     select,
@@ -26,7 +25,7 @@ from sqlmodel import Field, SQLModel
 from models.core.access.rules import Actor
 from models.core.base import Id, Moment, Nullable, Shape
 from models.core.pagination import Page, PageRequest
-from models.core.purging import MAX_ROWS
+from models.core.purging import Retention
 from models.people.api_keys import user_of_key
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -138,16 +137,8 @@ async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
         await work.execute(_APPEND, {"entries": to_json(entries).decode()})
 
 
-async def purge_request_logs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove rows of calls before a moment; returns their number. Call it until it returns 0."""
-    old = (
-        select(request_log.c.id)
-        .where(request_log.c.created_at < before)
-        .order_by(request_log.c.created_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    return (await work.execute(delete(request_log).where(request_log.c.id.in_(old)))).rowcount
+purge_request_logs = Retention(request_log, request_log.c.created_at)
+"""Rows of calls."""
 
 
 async def page_of_requests(

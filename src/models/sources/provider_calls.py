@@ -28,7 +28,7 @@ from models.core.base import (
     example,
 )
 from models.core.openapi import documented_as
-from models.core.purging import MAX_ROWS
+from models.core.purging import Retention
 from models.messages.jobs.commands import accept_job, purge_jobs
 from models.messages.jobs.queries import JOB, find_job, own_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -406,15 +406,8 @@ async def mirror_answer(
     )
 
 
-async def purge_mirror(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Remove answers that are too old; returns their number, at most `limit`."""
-    columns = resource_mirror.c
-    key = (columns.workspace_id, columns.connection_id, columns.user_id, columns.digest)
-    old = select(*key).where(columns.expires_at <= work.now).limit(limit).subquery()
-    removed = await work.execute(
-        delete(resource_mirror).where(*(one == old.c[one.key] for one in key))
-    )
-    return removed.rowcount
+purge_mirror = Retention(resource_mirror, resource_mirror.c.expires_at)
+"""Answers that are too old."""
 
 
 _SIGNATURE_BYTES = 16

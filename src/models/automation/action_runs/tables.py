@@ -8,7 +8,6 @@ from sqlalchemy import (
     Index,
     UniqueConstraint,
     Uuid,
-    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -17,8 +16,7 @@ from sqlmodel import Field, SQLModel
 from models.automation.action_runs.rules import RUN_LIFECYCLE, ActionRunStatus, StepStatus
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable, indexes_of_work
-from models.core.purging import MAX_ROWS, purge
-from runtime.database import UnitOfWork
+from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 from runtime.temporal.families import Family
 
@@ -101,17 +99,9 @@ ACTION_RUNS = WorkTable(
 )
 
 
-async def purge_action_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove runs that ended before a moment, with their steps.
-
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-    """
-    old = (
-        select(action_run.c.id)
-        .where(
-            action_run.c.status != ActionRunStatus.STARTED,
-            action_run.c.completed_at < before,
-        )
-        .order_by(action_run.c.completed_at)
-    )
-    return await purge(work, action_run, old, limit)
+purge_action_runs = Retention(
+    action_run,
+    action_run.c.completed_at,
+    conditions=(action_run.c.status != ActionRunStatus.STARTED,),
+)
+"""Runs that have ended, with their steps."""

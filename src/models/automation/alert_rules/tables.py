@@ -3,15 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid, delete, select
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
 from models.automation.alert_rules.shapes import AlertKind
 from models.core.base import Id
-from models.core.purging import MAX_ROWS
-from runtime.database import UnitOfWork
+from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
@@ -97,16 +96,5 @@ alert_firing = table_of(AlertFiring)
 _firing = alert_firing.c
 
 
-async def purge_firings(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove up to `limit` firings that ended before a moment.
-
-    Returns their number; call it until that is 0.
-    """
-    old = (
-        select(_firing.id)
-        .where(_firing.resolved_at < before)
-        .order_by(_firing.resolved_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    return (await work.execute(delete(alert_firing).where(_firing.id.in_(old)))).rowcount
+purge_firings = Retention(alert_firing, alert_firing.c.resolved_at)
+"""Firings that are over."""

@@ -8,15 +8,13 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     UniqueConstraint,
-    delete,
-    select,
     text,
 )
 from sqlmodel import Field, SQLModel
 
 from models.automation.incidents.rules import CloseReason
 from models.core.base import Id
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import MAX_ROWS, Retention
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import (
     BELONGS_TO,
@@ -148,20 +146,10 @@ incident_version = table_of(IncidentVersion)
 incident_record = table_of(IncidentRecord)
 
 
-async def purge_incidents(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove runs that failed, and incidents that were closed, before a moment.
+_purge_failures = Retention(incident_run, incident_run.c.failed_at)
+_purge_closed = Retention(incident, incident.c.closed_at)
 
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-    """
-    old = (
-        select(incident_run.c.run_id)
-        .where(incident_run.c.failed_at < before)
-        .order_by(incident_run.c.failed_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    gone = await work.execute(delete(incident_run).where(incident_run.c.run_id.in_(old)))
-    if gone.rowcount:
-        return gone.rowcount
-    closed = select(incident.c.id).where(incident.c.closed_at < before)
-    return await purge(work, incident, closed.order_by(incident.c.closed_at), limit)
+
+async def purge_incidents(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove a batch of runs that failed, then of incidents that were closed, before a moment."""
+    return await _purge_failures(work, before, limit) or await _purge_closed(work, before, limit)

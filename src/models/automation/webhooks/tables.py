@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index, LargeBinary, delete, select, tuple_
+from sqlalchemy import Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.purging import MAX_ROWS
-from runtime.database import UnitOfWork
+from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
 
@@ -33,14 +32,5 @@ class WebhookReceipt(SQLModel, table=True):
 webhook_receipt = table_of(WebhookReceipt)
 
 
-async def purge_receipts(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Delete receipts past their window. Returns their number; call it until that is 0."""
-    key = (webhook_receipt.c.automation_id, webhook_receipt.c.key_hash)
-    old = (
-        select(*key)
-        .where(webhook_receipt.c.expires_at <= work.now)
-        .order_by(webhook_receipt.c.expires_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    return (await work.execute(delete(webhook_receipt).where(tuple_(*key).in_(old)))).rowcount
+purge_receipts = Retention(webhook_receipt, webhook_receipt.c.expires_at)
+"""Receipts past their window."""

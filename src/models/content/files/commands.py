@@ -33,7 +33,7 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor, Placement
 from models.core.base import Id
 from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import Retention
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
@@ -272,30 +272,28 @@ async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]
     return set(object_keys) - {row.object_key for row in known}
 
 
-async def purge_trash(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove items that went to the trash before a moment, with all that is theirs.
+_below = item.alias("below")
 
-    Returns the number of rows removed or changed, at most `limit`; call it until that is 0. What
-    is below an item goes before it, and a file's item after its file: else the file would count
-    as one that nothing places, and be seen again.
-    """
-    below = item.alias("below")
-    old = (
-        select(item.c.id)
-        .where(
-            item.c.deleted_at < before,
-            ~exists().where(
-                below.c.workspace_id == item.c.workspace_id, below.c.parent_item_id == item.c.id
-            ),
-            ~exists().where(
-                item.c.kind == ItemKind.FILE.value,
-                file.c.workspace_id == item.c.workspace_id,
-                file.c.id == item.c.target_id,
-            ),
-        )
-        .order_by(item.c.deleted_at, item.c.id)
-    )
-    return await purge(work, item, old, limit)
+purge_trash = Retention(
+    item,
+    item.c.deleted_at,
+    conditions=(
+        ~exists().where(
+            _below.c.workspace_id == item.c.workspace_id, _below.c.parent_item_id == item.c.id
+        ),
+        ~exists().where(
+            item.c.kind == ItemKind.FILE.value,
+            file.c.workspace_id == item.c.workspace_id,
+            file.c.id == item.c.target_id,
+        ),
+    ),
+    order=(item.c.deleted_at, item.c.id),
+)
+"""Items in the trash, with all that is theirs.
+
+What is below an item goes before it, and a file's item after its file: else the file would count as
+one that nothing places, and be seen again.
+"""
 
 
 def _bundled_rows(workspace_id: Id) -> Select[Any]:

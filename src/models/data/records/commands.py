@@ -15,7 +15,7 @@ from models.content.surfaces.queries import detail, find_surface
 from models.content.surfaces.shapes import SurfaceDetail
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import Retention
 from models.data.fields.commands import share_schema, share_schema_soon, sharing
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
@@ -233,16 +233,8 @@ def _this(schema: Schema, record_id: Id) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-async def purge_records(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove records that went to the trash before a moment, with all that is theirs.
+purge_records = Retention(record, record.c.deleted_at, order=(record.c.deleted_at, record.c.id))
+"""Records in the trash, with their links, comments, contents and history.
 
-    Links, values of the side index, comments, contents and history go with them. Nothing follows
-    from a record in the trash, so nothing is computed anew. Returns the number of removed rows, at
-    most `limit`; call it until that is 0.
-    """
-    old = (
-        select(record.c.id)
-        .where(record.c.deleted_at < before)
-        .order_by(record.c.deleted_at, record.c.id)
-    )
-    return await purge(work, record, old, limit)
+Nothing follows from a record in the trash, so nothing is computed anew.
+"""

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import Retention
 from models.core.revisions import next_updated_at
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldKind, Schema
@@ -346,15 +346,10 @@ async def _end_entry(
     await complete_entry(work, settled, ended, by, fields, user_id=user_id)
 
 
-async def purge_discarded(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove entries that were discarded before a moment; what was completed stays for good.
-
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-    """
-    entry = time_entry.c
-    old = (
-        select(entry.id)
-        .where(entry.status == EntryStatus.DISCARDED, entry.closed_at < before)
-        .order_by(entry.closed_at, entry.id)
-    )
-    return await purge(work, time_entry, old, limit)
+purge_discarded = Retention(
+    time_entry,
+    _entry.closed_at,
+    conditions=(_entry.status == EntryStatus.DISCARDED,),
+    order=(_entry.closed_at, _entry.id),
+)
+"""Entries that were discarded; what was completed stays for good."""

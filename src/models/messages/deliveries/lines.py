@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, Moment, Shape
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import MAX_ROWS, Retention
 from models.messages.deliveries.commands import DeliveryRow
 from models.messages.deliveries.rules import LONGEST_PAUSE, Answer, DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.tables import WAITING, DeliveryLine, delivery, delivery_line
@@ -221,11 +221,9 @@ def _of(workspace_id: Id, channel: str | ColumnElement[str], target_id: Id) -> C
     )
 
 
-async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove deliveries that ended before a moment.
+_purge_ended = Retention(delivery, delivery.c.completed_at)
 
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-    """
-    ended = delivery.c.completed_at
-    old = select(delivery.c.id).where(ended < before).order_by(ended)
-    return await purge(work, delivery, old, limit) or await forget_unused_lines(work)
+
+async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove a batch of deliveries that ended before a moment, then of lines without any."""
+    return await _purge_ended(work, before, limit) or await forget_unused_lines(work)

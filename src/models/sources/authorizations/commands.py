@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, Input, InputId, JsonObject, Label, Moment, Shape, example
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import Retention
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
@@ -351,16 +351,9 @@ def open_revocation(keys: KeyRing, job_id: Id, job_input: JsonObject) -> dict[st
     return opened
 
 
-async def purge_authorizations(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Remove what has expired and was not exchanged.
-
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-    """
-    old = (
-        select(oauth_authorization.c.id)
-        .where(
-            oauth_authorization.c.expires_at < work.now, oauth_authorization.c.returned_at.is_(None)
-        )
-        .order_by(oauth_authorization.c.expires_at)
-    )
-    return await purge(work, oauth_authorization, old, limit)
+purge_authorizations = Retention(
+    oauth_authorization,
+    oauth_authorization.c.expires_at,
+    conditions=(oauth_authorization.c.returned_at.is_(None),),
+)
+"""Authorizations that have expired and were not exchanged."""

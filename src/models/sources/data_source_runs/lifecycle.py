@@ -7,7 +7,7 @@ from sqlalchemy import and_, case, delete, select, tuple_
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import MAX_ROWS, Retention
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
     REVERTIBLE,
@@ -110,22 +110,10 @@ async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str,
     )
 
 
-async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove runs that ended before a moment.
-
-    Returns the number of removed rows, at most `limit`; call it until that is 0.
-
-    The records that the runs wrote stay.
-    """
-    old = (
-        select(data_source_run.c.id)
-        .where(
-            ~DATA_SOURCE_RUNS.is_open,
-            data_source_run.c.completed_at < before,
-        )
-        .order_by(data_source_run.c.completed_at)
-    )
-    return await purge(work, data_source_run, old, limit)
+purge_data_source_runs = Retention(
+    data_source_run, data_source_run.c.completed_at, conditions=(~DATA_SOURCE_RUNS.is_open,)
+)
+"""Runs that have ended; the records that they wrote stay."""
 
 
 async def purge_rejections(work: UnitOfWork, limit: int = MAX_ROWS) -> int:

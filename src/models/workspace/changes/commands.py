@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import insert, select, update
 
@@ -14,7 +14,7 @@ from models.core.base import Id, JsonObject
 from models.core.http_requests import GIVE_AGAIN, Credential, Place, credentials_in, with_values
 from models.core.lifecycle import commands as lifecycle
 from models.core.problems import refuse
-from models.core.purging import MAX_ROWS, purge
+from models.core.purging import MAX_ROWS, Retention
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import JobRow, job_actor
 from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
@@ -175,14 +175,8 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     return len(ended)
 
 
-async def purge_changes(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove change sets that were closed before a moment; what they did stays."""
-    old = (
-        select(change_set.c.id)
-        .where(change_set.c.completed_at < before)
-        .order_by(change_set.c.completed_at)
-    )
-    return await purge(work, change_set, old, limit)
+purge_changes = Retention(change_set, change_set.c.completed_at)
+"""Change sets that are closed; what they did stays."""
 
 
 async def set_applying(work: UnitOfWork, change_id: Id, outcomes: Sequence[Outcome]) -> None:

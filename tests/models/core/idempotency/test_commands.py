@@ -33,7 +33,7 @@ async def kept(database: Database, keys: KeyRing, age: timedelta) -> UUID:
 
 async def purge(database: Database, limit: int) -> int:
     async with database.transaction() as work:
-        return await purge_replies(work, limit)
+        return await purge_replies(work, limit=limit)
 
 
 async def test_only_replies_past_their_window_go_and_a_few_at_a_time(
