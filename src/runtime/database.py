@@ -27,6 +27,7 @@ from sqlalchemy.sql import Executable
 from typing_extensions import override
 
 from runtime.clock import truncate, utc_now
+from runtime.errors import NotFoundError
 from runtime.postgresql import sessions
 from runtime.postgresql.sessions import PATIENCE
 
@@ -207,6 +208,28 @@ class UnitOfWork(Work):
         """The first row of a query, or None; `of` as in `rows`."""
         row: Any = (await self.execute(statement, parameters)).first()
         return cast("R | None", row)
+
+    @overload
+    async def one(self, statement: Executable, noun: str) -> Row[Any]: ...
+
+    @overload
+    async def one(self, statement: Executable, noun: str, *, of: type[R]) -> R: ...
+
+    async def one(
+        self,
+        statement: Executable,
+        noun: str,
+        *,
+        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
+    ) -> R:
+        """The first row of a query that a caller named as a `noun`; `of` as in `rows`.
+
+        Raises NotFoundError without one.
+        """
+        row = await self.first(statement)
+        if row is None:
+            raise NotFoundError(noun)
+        return cast("R", row)
 
     async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:
         """The first column of the first row, or None."""

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import Integer, QueuePool, column, func, insert, literal, select, table, text
 
 from runtime.database import Database
+from runtime.errors import NotFoundError
 from runtime.postgresql.statements import PreparedStatement
 
 ONE = PreparedStatement(select(literal(1).label("one")))
@@ -35,6 +36,15 @@ async def test_other_reads_see_what_was_committed_last(numbers: Database) -> Non
         async with numbers.transaction() as work:
             await work.execute(insert(NUMBERS), {"number": 1})
         assert await reading.rows(select(NUMBERS)) == [(1,)]
+
+
+async def test_one_row_is_the_first_or_an_error_that_names_it(numbers: Database) -> None:
+    async with numbers.transaction() as work:
+        with pytest.raises(NotFoundError, match="The number does not exist"):
+            await work.one(select(NUMBERS), "number")
+        await work.execute(insert(NUMBERS), [{"number": 2}, {"number": 1}])
+        row = await work.one(select(NUMBERS).order_by(NUMBERS.c.number), "number")
+        assert row == (1,)
 
 
 @pytest.mark.parametrize("kind", ["reading", "snapshot"])

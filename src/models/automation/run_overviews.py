@@ -31,7 +31,6 @@ from models.content.items.queries import PlacementOf, closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject, Moment, Shape
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 
 class Point(Shape):
@@ -188,7 +187,7 @@ class NodeCount(Protocol):
 
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
     """The content of the page of a run when it is opened. Raises NotFoundError."""
-    row = await work.first(
+    row = await work.one(
         select(
             automation_run,
             AUTOMATION.label,
@@ -200,10 +199,9 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
         .join(*version_of(automation_run))
         .join(*graph_of(automation_run))
         .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
+        "run",
         of=_OverviewRow,
     )
-    if row is None:
-        raise NotFoundError("run")
     return RunOverview(
         run=_run_shape(row, await _metadata(work, row)),
         automation=AutomationName(id=row.automation_id, label=row.label),
@@ -218,14 +216,13 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
 
 async def named(work: UnitOfWork, actor: Actor, run_id: Id) -> AutomationName:
     """The automation of a run. Raises NotFoundError."""
-    row = await work.first(
+    row = await work.one(
         select(AUTOMATION.id, AUTOMATION.label)
         .select_from(automation_run)
         .join(*automation_of(automation_run))
-        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id)
+        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
+        "run",
     )
-    if row is None:
-        raise NotFoundError("run")
     return AutomationName.model_validate(row)
 
 

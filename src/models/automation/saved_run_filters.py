@@ -24,7 +24,7 @@ from models.core.bounds import bounded
 from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError
+from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
 
@@ -201,10 +201,9 @@ async def _changeable(work: UnitOfWork, actor: Actor, filter_id: Id) -> None:
 
 
 async def _load(work: UnitOfWork, actor: Actor, filter_id: Id) -> SavedRunFilter:
-    row = await work.first(visible(actor).where(_filter.id == filter_id), of=SavedRunFilter)
-    if row is None:
-        raise NotFoundError("filter")
-    return row
+    return await work.one(
+        visible(actor).where(_filter.id == filter_id), "filter", of=SavedRunFilter
+    )
 
 
 def _this(actor: Actor, filter_id: Id) -> tuple[Any, ...]:

@@ -33,7 +33,7 @@ from models.messages.notifications.commands import Notice, about, notify_each
 from models.people.members import members_among
 from models.people.users import display_name
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, Detail, NotFoundError, ValidationError
+from runtime.errors import DeniedError, Detail, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
@@ -236,10 +236,7 @@ def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment
 async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordComment:
     """The comment, locked. Raises `NotFoundError` also for a deleted one."""
     statement = select(record_comment).where(*_this(actor, place)).with_for_update()
-    held = await work.first(statement, of=RecordComment)
-    if held is None:
-        raise NotFoundError("comment")
-    return held
+    return await work.one(statement, "comment", of=RecordComment)
 
 
 async def _change(

@@ -249,7 +249,7 @@ async def find_template(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
 ) -> RecordTemplate:
     """A template, locked until the transaction ends. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(record_template)
         .where(
             record_template.c.workspace_id == workspace_id,
@@ -257,11 +257,9 @@ async def find_template(
             record_template.c.id == template_id,
         )
         .with_for_update(),
+        "record template",
         of=RecordTemplate,
     )
-    if row is None:
-        raise NotFoundError("record template")
-    return row
 
 
 async def create_template(

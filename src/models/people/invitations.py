@@ -226,9 +226,7 @@ async def revoke_invitation(work: UnitOfWork, actor: Actor, invitation_id: Id) -
     """
     this = (invitation.c.workspace_id == actor.workspace_id, invitation.c.id == invitation_id)
     await work.execute(update(invitation).where(*this, *OPEN).values(revoked_at=work.now))
-    row = await work.first(select(invitation).where(*this))
-    if row is None:
-        raise NotFoundError("invitation")
+    row = await work.one(select(invitation).where(*this), "invitation")
     return InvitationBody.model_validate(row)
 
 

@@ -94,9 +94,9 @@ async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> Mem
 
 async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberBody:
     """One member. Raises `NotFoundError`."""
-    row = await work.first(members_of(workspace_id).where(workspace_member.c.user_id == user_id))
-    if row is None:
-        raise NotFoundError("user")
+    row = await work.one(
+        members_of(workspace_id).where(workspace_member.c.user_id == user_id), "user"
+    )
     return MemberBody.model_validate(row)
 
 

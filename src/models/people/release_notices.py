@@ -198,15 +198,13 @@ async def list_releases(
 async def _state_row(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> _StateRow:
     mark = release_watermark.c
     own = and_(mark.user_id == USER.id, mark.channel == channel.value)
-    row = await work.first(
+    return await work.one(
         of_user(principal.user_id, USER.created_at, mark.release_id, mark.number).outerjoin(
             release_watermark, own
         ),
+        "user",
         of=_StateRow,
     )
-    if row is None:
-        raise NotFoundError("user")
-    return row
 
 
 def _state(row: _StateRow, channel: ReleaseChannel) -> ReleaseState:

@@ -19,7 +19,6 @@ from models.core.pauses.shapes import WAITING_FOR
 from models.sources.outbound_limits.queries import waits_of
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 from runtime.temporal.families import Family
 
 
@@ -83,10 +82,7 @@ async def load_run(
 ) -> ActionRun:
     """The row of a run of this action. Raises `NotFoundError`."""
     statement = _runs(workspace_id, action_id).where(action_run.c.id == run_id)
-    row = await work.first(statement.with_for_update() if lock else statement, of=ActionRun)
-    if row is None:
-        raise NotFoundError("run")
-    return row
+    return await work.one(statement.with_for_update() if lock else statement, "run", of=ActionRun)
 
 
 async def get_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) -> ActionRunDetail:

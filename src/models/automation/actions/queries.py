@@ -66,10 +66,7 @@ async def may_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> bool:
 async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionRow:
     """An action's row with its label. Raises `NotFoundError`."""
     statement = _actions(workspace_id).where(action.c.id == action_id)
-    found = await work.first(statement, of=ActionRow)
-    if found is None:
-        raise NotFoundError("action")
-    return found
+    return await work.one(statement, "action", of=ActionRow)
 
 
 async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:

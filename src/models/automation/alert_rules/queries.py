@@ -50,7 +50,7 @@ from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
 from models.sources.connections.queries import failing, seen_connections
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError
+from runtime.errors import ConflictError
 
 
 class TooSlowError(ConflictError):
@@ -92,9 +92,7 @@ async def list_rules(
 
 async def get_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertRuleShape:
     """One alert rule. Raises NotFoundError."""
-    row = await work.first(_shown(actor).where(_rule.id == rule_id), of=_ShownRule)
-    if row is None:
-        raise NotFoundError("alert rule")
+    row = await work.one(_shown(actor).where(_rule.id == rule_id), "alert rule", of=_ShownRule)
     return _shape(row)
 
 
@@ -127,10 +125,7 @@ async def load(work: UnitOfWork, actor: Actor, rule_id: Id, *, lock: bool = Fals
     statement = visible_rules(actor, select(alert_rule)).where(_rule.id == rule_id)
     if lock:
         statement = statement.with_for_update(of=alert_rule)
-    row = await work.first(statement, of=AlertRule)
-    if row is None:
-        raise NotFoundError("alert rule")
-    return row
+    return await work.one(statement, "alert rule", of=AlertRule)
 
 
 def visible_rules(

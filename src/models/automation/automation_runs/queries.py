@@ -113,10 +113,7 @@ async def load_run(
     statement = runs_of(actor.workspace_id, automation_id).where(RUN.id == run_id)
     if lock:
         statement = statement.with_for_update(of=automation_run)
-    row = await work.first(statement, of=AutomationRun)
-    if row is None:
-        raise NotFoundError("run")
-    return row
+    return await work.one(statement, "run", of=AutomationRun)
 
 
 async def is_open(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:

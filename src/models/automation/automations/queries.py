@@ -44,7 +44,6 @@ from models.core.pagination import PageRequest
 from models.core.schedules.timetables import schedule_notes
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 FindLastRun = Callable[[ColumnElement[Any]], ColumnElement[Any]]
 """Takes the column of an automation's id; gives the time at which it was last triggered."""
@@ -84,7 +83,7 @@ async def detail(
 
     Raises NotFoundError.
     """
-    row = await work.first(
+    row = await work.one(
         _summaries(actor.workspace_id)
         .add_columns(
             automation_graph.c.trigger_config,
@@ -93,10 +92,9 @@ async def detail(
             automation.c.sealed_webhook_secret,
         )
         .outerjoin(automation_graph, _graph_of(current))
-        .where(automation.c.id == automation_id)
+        .where(automation.c.id == automation_id),
+        "automation",
     )
-    if row is None:
-        raise NotFoundError("automation")
     issues: list[ReferenceIssue] = []
     if row.graph is not None:
         graph = read_graph(row.graph)
@@ -136,9 +134,9 @@ async def may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
 
 async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> AutomationSummary:
     """One automation as lists show it. Raises NotFoundError."""
-    row = await work.first(_summaries(actor.workspace_id).where(automation.c.id == automation_id))
-    if row is None:
-        raise NotFoundError("automation")
+    row = await work.one(
+        _summaries(actor.workspace_id).where(automation.c.id == automation_id), "automation"
+    )
     return AutomationSummary.model_validate(row)
 
 
@@ -205,17 +203,16 @@ async def version_detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
 ) -> AutomationVersionDetail:
     """One version with its graph, as the actor may see it."""
-    row = await work.first(
+    row = await work.one(
         select(automation_version, automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(automation_graph, _graph_of(automation_version))
         .where(
             automation_version.c.workspace_id == actor.workspace_id,
             automation_version.c.automation_id == automation_id,
             automation_version.c.id == version_id,
-        )
+        ),
+        "version",
     )
-    if row is None:
-        raise NotFoundError("version")
     detail = AutomationVersionDetail.model_validate(row)
     if not await may_edit(work, actor, automation_id):
         detail.graph = hidden(row.graph, written)

@@ -240,15 +240,13 @@ class Release(Protocol):
 
 async def release_of(work: UnitOfWork, actor: Actor, automation_id: Id) -> Release:
     """The release of an automation. Raises NotFoundError."""
-    row = await work.first(
+    return await work.one(
         select(automation.c.id, automation.c.published_version_id, automation.c.canary).where(
             automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id
         ),
+        "automation",
         of=Release,
     )
-    if row is None:
-        raise NotFoundError("automation")
-    return row
 
 
 async def version_numbers(

@@ -37,7 +37,7 @@ from models.core.schedules.timetables import (
 from models.core.schedules.timetables import PassedOver as ShownPassedOver
 from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, ValidationError
+from runtime.errors import ValidationError
 from runtime.temporal.families import Family
 
 NO_SCHEDULE = "The published version of the automation has no schedule."
@@ -150,7 +150,7 @@ async def preview_stored(
     Raises NotFoundError, and ValidationError when the version has no schedule, or one that cannot
     be published.
     """
-    row = await work.first(
+    row = await work.one(
         select(
             automation_graph.c.trigger_config,
             automation.c.skipped_fires,
@@ -167,10 +167,9 @@ async def preview_stored(
             (automation_graph.c.automation_id == automation_version.c.automation_id)
             & (automation_graph.c.checksum == automation_version.c.checksum),
         )
-        .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id)
+        .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id),
+        "automation",
     )
-    if row is None:
-        raise NotFoundError("automation")
     if row.trigger_config is None:
         raise ValidationError.at("triggerConfig", "The automation has no version yet.")
     passed_over = ShownPassedOver(skipped=row.skipped_fires, missed=row.missed_fires)

@@ -72,7 +72,7 @@ class Content:
 
 async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutomation:
     """The automation, its row locked. Raises NotFoundError."""
-    row = await work.first(
+    row = await work.one(
         select(
             automation.c.id,
             automation.c.item_id,
@@ -86,10 +86,9 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
             automation.c.workspace_id == actor.workspace_id,
             automation.c.id == automation_id,
         )
-        .with_for_update(of=automation)
+        .with_for_update(of=automation),
+        "automation",
     )
-    if row is None:
-        raise NotFoundError("automation")
     return LockedAutomation(*tuple(row))
 
 

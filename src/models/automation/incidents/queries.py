@@ -31,7 +31,6 @@ from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Nullable, Shape, example
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 MAX_NOTE = 2_000
 
@@ -232,9 +231,9 @@ async def count_open(work: UnitOfWork, actor: Actor, most: int) -> int:
 
 async def get_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> IncidentDetail:
     """One incident, with its versions. Raises NotFoundError."""
-    row = await work.first(_named(actor).where(_incident.id == incident_id), of=_NamedIncident)
-    if row is None:
-        raise NotFoundError("incident")
+    row = await work.one(
+        _named(actor).where(_incident.id == incident_id), "incident", of=_NamedIncident
+    )
     left = unresolved(row.id, of_opening(row), MOST_COUNTED).subquery()
     return IncidentDetail(
         **_summary(row),
@@ -262,10 +261,7 @@ async def load(work: UnitOfWork, actor: Actor, incident_id: Id) -> Incident:
     statement = select(incident).where(
         _incident.workspace_id == actor.workspace_id, _incident.id == incident_id
     )
-    row = await work.first(statement.with_for_update(), of=Incident)
-    if row is None:
-        raise NotFoundError("incident")
-    return row
+    return await work.one(statement.with_for_update(), "incident", of=Incident)
 
 
 def _named(actor: Actor) -> Select[Any]:

@@ -38,7 +38,6 @@ from models.core.openapi import documented_as
 from models.core.pagination import PageRequest
 from models.core.values import InputMoment
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 
 class BulkRetry(Input):
@@ -231,10 +230,7 @@ async def visible_operation(
     statement = _visible(actor).where(_operation.id == operation_id)
     if lock:
         statement = statement.with_for_update()
-    row = await work.first(statement, of=OperationRow)
-    if row is None:
-        raise NotFoundError("operation")
-    return row
+    return await work.one(statement, "operation", of=OperationRow)
 
 
 def _visible(actor: Actor) -> Select[Any]:

@@ -36,7 +36,7 @@ from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
 from models.core.purging import Retention
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.errors import ConflictError, NotFoundError
+from runtime.errors import ConflictError
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 
@@ -152,17 +152,16 @@ def _values(
 
 async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
     """A second file of the same bytes. Raises `NotFoundError`."""
-    row = await work.first(
+    row = await work.one(
         select(file)
         .where(
             file.c.workspace_id == actor.workspace_id,
             file.c.id == file_id,
             file.c.deleted_at.is_(None),
         )
-        .with_for_update(read=True)
+        .with_for_update(read=True),
+        "file",
     )
-    if row is None:
-        raise NotFoundError("file")
     copy_id = new_id()
     own = {"id": copy_id, "created_by_user_id": actor.user_id, "created_at": work.now}
     await work.execute(insert(file).values({**row._mapping, **own}))

@@ -118,9 +118,7 @@ async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> FileRow:
 
 async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: KeyRing) -> StoredFile:
     """A file, whether or not its item is in the trash. Raises `NotFoundError`."""
-    found = await work.first(_files(workspace_id).where(file.c.id == file_id), of=FileRow)
-    if found is None:
-        raise NotFoundError("file")
+    found = await work.one(_files(workspace_id).where(file.c.id == file_id), "file", of=FileRow)
     return as_stored_file(found, keys, work.now)
 
 
@@ -156,7 +154,7 @@ async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> FileRow 
 
 async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileRow:
     """The file that an item places. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(file)
         .join(*item_placing(file))
         .where(
@@ -164,11 +162,9 @@ async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileR
             file.c.deleted_at.is_(None),
             ITEM.id == item_id,
         ),
+        "file",
         of=FileRow,
     )
-    if row is None:
-        raise NotFoundError("file")
-    return row
 
 
 def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:

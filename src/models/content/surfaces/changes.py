@@ -62,14 +62,13 @@ async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Sc
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
-    row = await work.first(
+    row = await work.one(
         select(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id)
         .with_for_update(key_share=True),
+        "surface",
         of=Surface,
     )
-    if row is None:
-        raise NotFoundError("surface")
     require_scope(actor, row.kind, scope)
     return row
 

@@ -374,12 +374,10 @@ def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
 
 async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
     """The comment, held until the transaction ends. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(surface_comment)
         .where(*_this(actor, surface_id, comment_id))
         .with_for_update(key_share=True),
+        "comment",
         of=SurfaceComment,
     )
-    if row is None:
-        raise NotFoundError("comment")
-    return row

@@ -204,13 +204,11 @@ async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
 
 async def find_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockRow:
     """The row of a block, with `has_children`. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id)),
+        "block",
         of=BlockRow,
     )
-    if row is None:
-        raise NotFoundError("block")
-    return row
 
 
 def nested(rows: Sequence[Block], top: Id | None) -> list[BlockTree]:

@@ -41,18 +41,16 @@ class SourceDatabase(Protocol):
 
 async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> SourceDatabase:
     """A database with columns of its item. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         live_databases(
             workspace_id,
             *DATABASE,
             *(ITEM[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
             ITEM.metadata.label("item_metadata"),
         ).where(DATABASE.id == database_id),
+        "database",
         of=SourceDatabase,
     )
-    if row is None:
-        raise NotFoundError("database")
-    return row
 
 
 async def copy_outcome(

@@ -20,15 +20,12 @@ from models.data.fields.shapes import FieldShape
 from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
 
 
 async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
     """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
     statement = _details(actor.workspace_id).where(DATABASE.id == database_id)
-    found = await work.first(statement, of=_DatabaseWithItem)
-    if found is None:
-        raise NotFoundError("database")
+    found = await work.one(statement, "database", of=_DatabaseWithItem)
     fields = await shown_fields(work, actor.workspace_id, [database_id])
     views = await shown_views(work, actor, [database_id])
     return _detail(found, fields, views)

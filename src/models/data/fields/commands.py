@@ -31,7 +31,7 @@ from models.data.fields.rows import DatabaseRow, field_specs
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, InProgressError, NotFoundError
+from runtime.errors import ConflictError, InProgressError
 from runtime.postgresql.statements import PreparedStatement
 
 _LOCK_KEY = bindparam("key", type_=BigInteger)
@@ -152,15 +152,13 @@ async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str])
 
 async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseRow:
     """A database, locked until the transaction ends. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .with_for_update(),
+        "database",
         of=DatabaseRow,
     )
-    if row is None:
-        raise NotFoundError("database")
-    return row
 
 
 async def write_database(

@@ -125,16 +125,15 @@ async def get_field(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
 ) -> FieldShape:
     """A field of a database. Raises `NotFoundError`."""
-    row = await work.first(
+    row = await work.one(
         select(field).where(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
             field.c.id == field_id,
         ),
+        "field",
         of=DatabaseField,
     )
-    if row is None:
-        raise NotFoundError("field")
     return field_shape(row)
 
 

@@ -103,9 +103,9 @@ async def update_form(
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
     """
     conditions = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
-    row = await work.first(select(form).where(*conditions).with_for_update(key_share=True), of=Form)
-    if row is None:
-        raise NotFoundError("form")
+    row = await work.one(
+        select(form).where(*conditions).with_for_update(key_share=True), "form", of=Form
+    )
     await require_edit(work, actor, row.database_id, _EDIT_NEEDED)
     values = _changes(body)
     if body.fields is not None:

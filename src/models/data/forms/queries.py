@@ -94,13 +94,12 @@ class FoundForm:
 
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
     """A form as members see it. Raises `NotFoundError`."""
-    row = await work.first(
+    row = await work.one(
         select(form, surface_id_of(form.c.workspace_id, form.c.item_id).label("surface_id")).where(
             form.c.workspace_id == actor.workspace_id, form.c.id == form_id
-        )
+        ),
+        "form",
     )
-    if row is None:
-        raise NotFoundError("form")
     return FormDetail.model_validate(row)
 
 

@@ -193,13 +193,12 @@ async def _surface_of(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
     Raises `NotFoundError`.
     """
     conditions = this_record(actor.workspace_id, record_id)
-    row = await work.first(
+    row = await work.one(
         select(record.c.database_id, record.c.content_surface_id)
         .where(*conditions)
-        .with_for_update(key_share=True)
+        .with_for_update(key_share=True),
+        "record",
     )
-    if row is None:
-        raise NotFoundError("record")
     if row.content_surface_id is not None:
         existing: Id = row.content_surface_id
         return existing

@@ -53,7 +53,6 @@ from models.data.time_entries.shapes import (
 from models.data.time_entries.tables import TimeEntry, time_entry
 from models.people.users import display_name_of
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 
@@ -133,9 +132,9 @@ def named_entries(workspace_id: Id) -> Select[Any]:
 
 async def get_entry(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEntryState:
     """An entry. Raises `NotFoundError`."""
-    found = await work.first(named_entries(workspace_id).where(_entry.id == entry_id), of=TimeEntry)
-    if found is None:
-        raise NotFoundError("entry")
+    found = await work.one(
+        named_entries(workspace_id).where(_entry.id == entry_id), "entry", of=TimeEntry
+    )
     return state_of(found, work.now)
 
 

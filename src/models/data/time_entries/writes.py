@@ -41,7 +41,6 @@ from models.messages.notifications.commands import Notice, notify
 from models.people.users import display_name_of
 from models.people.workspaces import workspace_name_of
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
 from runtime.temporal.families import TIME_MOVED, Family
@@ -118,10 +117,9 @@ _TITLE = 200
 async def hold_entry(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEntry:
     """An entry, held until the transaction ends. Raises `NotFoundError`."""
     conditions = (_entry.workspace_id == workspace_id, _entry.id == entry_id)
-    entry = await work.first(select(time_entry).where(*conditions).with_for_update(), of=TimeEntry)
-    if entry is None:
-        raise NotFoundError("entry")
-    return entry
+    return await work.one(
+        select(time_entry).where(*conditions).with_for_update(), "entry", of=TimeEntry
+    )
 
 
 async def insert_entry(

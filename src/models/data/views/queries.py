@@ -17,7 +17,6 @@ from models.data.views.rules.kinds import ViewScope
 from models.data.views.shapes import ViewList, ViewShape
 from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 _ORDER = (view.c.position, view.c.id)
 
@@ -87,15 +86,13 @@ class ViewDefinition(Protocol):
 
 async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> ViewDefinition:
     """The content of a view, whosever it is. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(view.c.database_id, view.c.kind, view.c.manifest).where(
             view.c.workspace_id == workspace_id, view.c.id == view_id
         ),
+        "view",
         of=ViewDefinition,
     )
-    if row is None:
-        raise NotFoundError("view")
-    return row
 
 
 async def find_view(
@@ -113,10 +110,9 @@ async def find_view(
         _seen_by(actor),
         or_(view.c.item_id.is_(None), placed),
     )
-    found = await work.first(statement.with_for_update(of=view) if locked else statement, of=View)
-    if found is None:
-        raise NotFoundError("view")
-    return found
+    return await work.one(
+        statement.with_for_update(of=view) if locked else statement, "view", of=View
+    )
 
 
 def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> Select[Id]:

@@ -201,16 +201,14 @@ async def _enabled(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEn
 async def _update(
     work: UnitOfWork, actor: Actor, endpoint_id: Id, values: JsonObject
 ) -> WebhookEndpoint:
-    row = await work.first(
+    return await work.one(
         update(webhook_endpoint)
         .where(_endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id)
         .values(**values, updated_at=next_updated_at(_endpoint.updated_at, work.now))
         .returning(webhook_endpoint),
+        "endpoint",
         of=WebhookEndpoint,
     )
-    if row is None:
-        raise NotFoundError("endpoint")
-    return row
 
 
 async def _issued(

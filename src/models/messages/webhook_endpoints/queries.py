@@ -238,10 +238,7 @@ async def find_delivery(
     this = _calls(workspace_id, *DELIVERY).where(
         DELIVERY.target_id == endpoint_id, DELIVERY.id == delivery_id
     )
-    row = await work.first(this, of=DeliveryRow)
-    if row is None:
-        raise NotFoundError("delivery")
-    return row
+    return await work.one(this, "delivery", of=DeliveryRow)
 
 
 def delivery_body(row: DeliveryRow, actor: Actor) -> WebhookDeliveryBody:

@@ -31,7 +31,6 @@ from models.people.experiments.shapes import (
 )
 from models.people.experiments.tables import Experiment, experiment, experiment_unit
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
 
 
 class ExperimentRow(Protocol):
@@ -92,10 +91,7 @@ async def find_experiment(
     statement = select(experiment).where(experiment.c.id == experiment_id)
     if locked:
         statement = statement.with_for_update()
-    row = await work.first(statement, of=Experiment)
-    if row is None:
-        raise NotFoundError("experiment")
-    return row
+    return await work.one(statement, "experiment", of=Experiment)
 
 
 async def get_experiment(work: UnitOfWork, experiment_id: Id) -> ExperimentBody:

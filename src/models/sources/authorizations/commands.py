@@ -42,7 +42,6 @@ from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
 from runtime.errors import (
     InProgressError,
-    NotFoundError,
     UnsupportedError,
     UpstreamError,
     ValidationError,
@@ -192,7 +191,7 @@ async def accept_return(
     has expired, ValidationError when the provider refused.
     """
     digests = keys.digests(body.state.encode())
-    row = await work.first(
+    row = await work.one(
         update(oauth_authorization)
         .where(
             oauth_authorization.c.workspace_id == actor.workspace_id,
@@ -203,10 +202,9 @@ async def accept_return(
         )
         .values(returned_at=work.now)
         .returning(oauth_authorization),
+        "authorization",
         of=OAuthAuthorization,
     )
-    if row is None:
-        raise NotFoundError("authorization")
     if body.code is None:
         raise ValidationError.at("error", "Access denied. Start again to retry.")
     secrets = {**open_secrets(keys, row), "code": body.code}

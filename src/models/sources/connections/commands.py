@@ -96,15 +96,14 @@ async def update_connection(
         _check_credentials(before.provider, config, body.credentials)
         values["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
     moment = next_updated_at(connection.c.updated_at, work.now)
-    row = await work.first(
+    row = await work.one(
         update(connection)
         .where(*seen_by(actor), connection.c.id == connection_id)
         .values(**values, updated_at=moment)
         .returning(connection),
+        "connection",
         of=Connection,
     )
-    if row is None:
-        raise NotFoundError("connection")
     return ConnectionDetail.model_validate(row)
 
 

@@ -21,7 +21,6 @@ from models.sources.connections.tables import (
 )
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
-from runtime.errors import NotFoundError
 from runtime.postgresql.statements import PreparedStatement
 
 
@@ -38,18 +37,14 @@ async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) ->
 async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
     """A connection that the actor sees. Raises NotFoundError."""
     statement = select(connection).where(*seen_by(actor), connection.c.id == connection_id)
-    found = await work.first(statement, of=Connection)
-    if found is None:
-        raise NotFoundError("connection")
+    found = await work.one(statement, "connection", of=Connection)
     return ConnectionDetail.model_validate(found)
 
 
 async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
     """A connection that a config names, whoever sees it. Raises NotFoundError."""
     this = (connection.c.workspace_id == actor.workspace_id, connection.c.id == connection_id)
-    found = await work.first(select(connection).where(*this), of=Connection)
-    if found is None:
-        raise NotFoundError("connection")
+    found = await work.one(select(connection).where(*this), "connection", of=Connection)
     return ConnectionDetail.model_validate(found)
 
 

@@ -21,7 +21,6 @@ from models.sources.data_sources.queries import SOURCE, data_source_label, place
 from models.sources.outbound_limits.queries import waits_of
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
 
 _run = data_source_run.c
 
@@ -74,9 +73,7 @@ async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunStat
     """The progress of a run. Raises `NotFoundError`."""
     columns = [_run[name] for name in _STATE]
     statement = select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
-    row = await work.first(statement, of=SourceRunRow)
-    if row is None:
-        raise NotFoundError("run")
+    row = await work.one(statement, "run", of=SourceRunRow)
     return await _state(work, row)
 
 

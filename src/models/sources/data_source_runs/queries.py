@@ -65,23 +65,19 @@ async def get_run(
 ) -> DataSourceRunDetail:
     """A run of a data source. Raises `NotFoundError`."""
     statement = _runs(workspace_id, data_source_id).where(data_source_run.c.id == run_id)
-    found = await work.first(statement, of=SourceRunRow)
-    if found is None:
-        raise NotFoundError("run")
+    found = await work.one(statement, "run", of=SourceRunRow)
     return await with_worker_wait(work, _detail(found), is_open=found.status in OPEN_RUN)
 
 
 async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunRow:
     """The row of a run. Raises `NotFoundError`."""
-    row = await work.first(
+    return await work.one(
         select(data_source_run).where(
             data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
         ),
+        "run",
         of=SourceRunRow,
     )
-    if row is None:
-        raise NotFoundError("run")
-    return row
 
 
 async def latest_runs(

@@ -24,7 +24,6 @@ from models.sources.data_sources.tables import data_source
 from models.sources.tabular.rules.formats import DateOrder, DecimalSeparator
 from models.sources.tabular.rules.options import MAX_COLUMNS
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 _Fields = Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
 KeyField = Annotated[str, Field(json_schema_extra={"pattern": PATTERN})]
@@ -218,10 +217,7 @@ class DataSourceRow(Protocol):
 async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> DataSourceRow:
     """A data source with its label. Raises `NotFoundError`."""
     statement = data_sources_of(workspace_id).where(data_source.c.id == data_source_id)
-    found = await work.first(statement, of=DataSourceRow)
-    if found is None:
-        raise NotFoundError("data source")
-    return found
+    return await work.one(statement, "data source", of=DataSourceRow)
 
 
 class SourceItem(Protocol):

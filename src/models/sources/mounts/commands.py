@@ -32,7 +32,7 @@ from models.sources.mounts.schedules import MOUNT_SCHEDULES
 from models.sources.mounts.tables import mount
 from models.sources.provider_calls import usable_connection
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError
+from runtime.errors import ConflictError
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 
@@ -152,9 +152,7 @@ async def copy_mount(
     work: UnitOfWork, actor: Actor, mount_id: Id, title: str, parent_item_id: Id | None
 ) -> MountDetail:
     """A second mount of the same resource. Raises `NotFoundError`."""
-    row = await work.first(select(mount).where(*_this(actor, mount_id)), of=MountRow)
-    if row is None:
-        raise NotFoundError("mount")
+    row = await work.one(select(mount).where(*_this(actor, mount_id)), "mount", of=MountRow)
     body = CreateMount.model_construct(
         resource=ProviderResource.model_validate(row.resource),
         connection_id=row.connection_id,

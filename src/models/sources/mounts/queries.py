@@ -29,7 +29,7 @@ from models.sources.external_resources.rules.resources import MountStatus, Provi
 from models.sources.mounts.tables import mount
 from models.sources.provider_calls import EXAMPLE_RESOURCE
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, NotFoundError, UpstreamError
+from runtime.errors import InProgressError, UpstreamError
 from runtime.temporal.families import Family
 
 SYNC_SECONDS = 900
@@ -140,10 +140,7 @@ def mount_detail(row: MountRow) -> MountDetail:
 
 async def find_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountRow:
     """A mount whose item is not in the trash. Raises NotFoundError."""
-    found = await work.first(_mounts(workspace_id).where(mount.c.id == mount_id), of=MountRow)
-    if found is None:
-        raise NotFoundError("mount")
-    return found
+    return await work.one(_mounts(workspace_id).where(mount.c.id == mount_id), "mount", of=MountRow)
 
 
 async def get_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountDetail:

@@ -25,7 +25,7 @@ from models.sources.outbound_limits.rules import LEASE, MOST_LIMITS
 from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
 from models.sources.outbound_limits.turns import NO_PAUSE, Line
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
 from runtime.outbound_policy import canonical_host
 
@@ -157,10 +157,7 @@ async def _named_place(
 async def _hold(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundPlace:
     this: tuple[ColumnElement[bool], ...] = (*limited_by(actor), _place.id == limit_id)
     statement = select(outbound_place).where(*this).with_for_update()
-    place = await work.first(statement, of=OutboundPlace)
-    if place is None:
-        raise NotFoundError("limit")
-    return place
+    return await work.one(statement, "limit", of=OutboundPlace)
 
 
 async def ask_anew(work: UnitOfWork, place: OutboundPlace) -> None:

@@ -23,7 +23,6 @@ from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from models.sources.outbound_limits.turns import HAS_LINE
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 PerSecond = Annotated[
     float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND, allow_inf_nan=False, strict=False)
@@ -119,9 +118,7 @@ async def list_limits(work: UnitOfWork, actor: Actor, page: PageRequest) -> Outb
 
 async def get_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundLimitBody:
     """A limit that the actor sees. Raises NotFoundError."""
-    row = await work.first(_seen(actor).where(_place.id == limit_id), of=_Row)
-    if row is None:
-        raise NotFoundError("limit")
+    row = await work.one(_seen(actor).where(_place.id == limit_id), "limit", of=_Row)
     return _shown(row)
 
 

@@ -31,7 +31,6 @@ from models.workspace.changes.shapes import (
 )
 from models.workspace.changes.tables import ChangeSet, change_set
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
@@ -50,10 +49,7 @@ async def find_changes(
 ) -> ChangeSet:
     """A change set that the actor sees. Raises `NotFoundError`."""
     statement = select(change_set).where(*seen_by(actor), change_set.c.id == change_id)
-    found = await work.first(statement.with_for_update() if locked else statement, of=ChangeSet)
-    if found is None:
-        raise NotFoundError("run")
-    return found
+    return await work.one(statement.with_for_update() if locked else statement, "run", of=ChangeSet)
 
 
 async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSetDetail:

@@ -35,7 +35,6 @@ from models.workspace.legacy_imports.tables import (
     legacy_import_workspace,
 )
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 from runtime.temporal.families import Family
 
 
@@ -81,10 +80,7 @@ async def find_run(work: UnitOfWork, run_id: Id, *, lock: bool = False) -> Legac
     statement = select(legacy_import_run).where(_run.id == run_id)
     if lock:
         statement = statement.with_for_update()
-    row = await work.first(statement, of=LegacyImportRun)
-    if row is None:
-        raise NotFoundError("legacy import run")
-    return row
+    return await work.one(statement, "legacy import run", of=LegacyImportRun)
 
 
 async def entries_of(work: UnitOfWork, run_id: Id) -> Sequence[LegacyImportWorkspace]:
@@ -95,22 +91,17 @@ async def entries_of(work: UnitOfWork, run_id: Id) -> Sequence[LegacyImportWorks
 
 async def find_entry(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImportWorkspace:
     """A workspace of a run. Raises NotFoundError."""
-    row = await work.first(
+    return await work.one(
         select(legacy_import_workspace).where(_entry.run_id == run_id, _entry.id == entry_id),
+        "workspace of the legacy import run",
         of=LegacyImportWorkspace,
     )
-    if row is None:
-        raise NotFoundError("workspace of the legacy import run")
-    return row
 
 
 async def find_entry_by_id(work: UnitOfWork, entry_id: Id) -> LegacyImportWorkspace:
     """A workspace of any run. Raises NotFoundError."""
     statement = select(legacy_import_workspace).where(_entry.id == entry_id)
-    row = await work.first(statement, of=LegacyImportWorkspace)
-    if row is None:
-        raise NotFoundError("workspace of a legacy import run")
-    return row
+    return await work.one(statement, "workspace of a legacy import run", of=LegacyImportWorkspace)
 
 
 def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:

@@ -24,7 +24,7 @@ from models.workspace.share_links.visitors import SHAREABLE, maker_sees, new_tok
 from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError, UnsupportedError
+from runtime.errors import UnsupportedError
 
 
 async def create_share_link(
@@ -67,7 +67,7 @@ async def revoke_share_link(
 
     Raises `NotFoundError`.
     """
-    revoked = await work.first(
+    revoked = await work.one(
         update(share_link)
         .where(
             share_link.c.workspace_id == actor.workspace_id,
@@ -76,10 +76,9 @@ async def revoke_share_link(
         )
         .values(revoked_at=func.coalesce(share_link.c.revoked_at, work.now))
         .returning(*share_link.c),
+        "share link",
         of=ShareLink,
     )
-    if revoked is None:
-        raise NotFoundError("share link")
     return link_body(revoked, opens=False)
 
 
