@@ -11,7 +11,6 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.circuit_breakers import (
-    BreakerState,
     SetCircuitBreaker,
     advance_breaker,
     circuit_breaker,
@@ -20,6 +19,7 @@ from models.automation.circuit_breakers import (
 )
 from models.core.base import Id
 from models.core.pauses.tables import resting_intent
+from models.messages.deliveries.rules import CircuitState
 from models.messages.workspace_events.tables import workspace_event
 from runtime.processes.fault_injection import FaultPoint
 from runtime.temporal import outbox
@@ -73,18 +73,18 @@ async def state_of(idle: Engine, automation_id: Id) -> tuple[str, int]:
         return state, int(await work.scalar(select(func.count()).where(mine)))
 
 
-@pytest.mark.parametrize("state", [BreakerState.OPEN, BreakerState.HALF_OPEN])
+@pytest.mark.parametrize("state", [CircuitState.OPEN, CircuitState.HALF_OPEN])
 async def test_each_move_is_made_once_though_the_worker_dies(
-    idle: Engine, workers: Workers, tmp_path: Path, state: BreakerState
+    idle: Engine, workers: Workers, tmp_path: Path, state: CircuitState
 ) -> None:
     automation_id = await opened(idle)
     runs = [await idle.start(automation_id) for _ in range(RUNS)]
-    if state is BreakerState.HALF_OPEN:
+    if state is CircuitState.HALF_OPEN:
         assert await tried(idle, automation_id) == runs[0]
     else:
         await due(idle, automation_id)
     before = await state_of(idle, automation_id)
-    assert before == (state, RUNS - (state is BreakerState.HALF_OPEN))
+    assert before == (state, RUNS - (state is CircuitState.HALF_OPEN))
     point = FaultPoint.AFTER_BREAKER_BEFORE_COMMIT
     doomed = await workers.start(WORKSPACE_FAULT=point, WORKSPACE_FAULT_MARKS=str(tmp_path))
     assert await doomed.ended() == -signal.SIGKILL
@@ -100,7 +100,7 @@ async def test_each_move_is_made_once_though_the_worker_dies(
             return bool(await work.scalar(these) == RUNS)
 
     await eventually(all_succeeded, what="the ends of all runs")
-    assert await state_of(idle, automation_id) == (BreakerState.CLOSED, 0)
+    assert await state_of(idle, automation_id) == (CircuitState.CLOSED, 0)
     async with idle.database.transaction() as work:
         every = select(func.count()).where(run.automation_id == automation_id)
         assert await work.scalar(every) == RUNS

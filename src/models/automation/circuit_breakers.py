@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
 from pydantic import Field as WireField
@@ -11,13 +10,14 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
 from models.automation.automations.queries import AUTOMATION, VERSION
-from models.core.access.rules import Principal, PrincipalType
+from models.core.access.rules import Principal
 from models.core.base import Id, Input, Moment, Shape, example
 from models.core.lifecycle.rules import Lifecycle
 from models.core.pauses import commands as pauses
 from models.core.pauses.commands import Paused, release_oldest
 from models.core.pauses.queries import pauses_of, resting_under
 from models.core.pauses.rules import PauseCause, PauseSubject
+from models.messages.deliveries.rules import CircuitState
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.workspace_events.log import append_event
@@ -32,27 +32,19 @@ LONGEST_PAUSE = 86_400
 """Seconds."""
 
 
-class BreakerState(StrEnum):
-    CLOSED = "closed"
-    OPEN = "open"
-    """Runs are queued until its time is over."""
-    HALF_OPEN = "half_open"
-    """One run tries whether the automation works again."""
-
-
-BREAKER_MOVES: Mapping[BreakerState, frozenset[BreakerState]] = {
-    BreakerState.CLOSED: frozenset({BreakerState.OPEN}),
-    BreakerState.OPEN: frozenset({BreakerState.HALF_OPEN, BreakerState.CLOSED}),
-    BreakerState.HALF_OPEN: frozenset({BreakerState.OPEN, BreakerState.CLOSED}),
+BREAKER_MOVES: Mapping[CircuitState, frozenset[CircuitState]] = {
+    CircuitState.CLOSED: frozenset({CircuitState.OPEN}),
+    CircuitState.OPEN: frozenset({CircuitState.HALF_OPEN, CircuitState.CLOSED}),
+    CircuitState.HALF_OPEN: frozenset({CircuitState.OPEN, CircuitState.CLOSED}),
 }
 BREAKER_LIFECYCLE = Lifecycle(BREAKER_MOVES)
 
 
-def after_trial(status: str) -> BreakerState:
+def after_trial(status: str) -> CircuitState:
     """The state that follows from the end of the run that tried; a cancelled one says nothing."""
     if status == "succeeded":
-        return BreakerState.CLOSED
-    return BreakerState.HALF_OPEN if status == "cancelled" else BreakerState.OPEN
+        return CircuitState.CLOSED
+    return CircuitState.HALF_OPEN if status == "cancelled" else CircuitState.OPEN
 
 
 class CircuitBreaker(SQLModel, table=True):
@@ -66,7 +58,7 @@ class CircuitBreaker(SQLModel, table=True):
     __tablename__ = "circuit_breaker"
     __table_args__ = (
         same_workspace("automation_id", "automation.id"),
-        one_of("state", BreakerState),
+        one_of("state", CircuitState),
         partial_index("ix_circuit_breaker_due_at", "due_at", where="due_at IS NOT NULL"),
     )
 
@@ -102,7 +94,7 @@ class CircuitBreakerShape(Shape):
     """
 
     is_on: bool
-    state: BreakerState = BreakerState.CLOSED
+    state: CircuitState = CircuitState.CLOSED
     failures: int | None = None
     pause_seconds: int | None = None
     failed_in_a_row: int | None = None
@@ -129,12 +121,12 @@ async def read_breaker(
     holder = pauses.get((automation_id, PauseCause.CIRCUIT_BREAKER))
     return CircuitBreakerShape(
         is_on=True,
-        state=BreakerState(row.state),
+        state=CircuitState(row.state),
         failures=row.failures,
         pause_seconds=row.pause_seconds,
         failed_in_a_row=row.failed_in_a_row,
         opened_at=row.opened_at,
-        tries_at=row.due_at if row.state == BreakerState.OPEN else None,
+        tries_at=row.due_at if row.state == CircuitState.OPEN else None,
         trial_run_id=row.trial_run_id,
         resting=None if holder is None else await resting_under(work, holder.id),
     )
@@ -154,7 +146,7 @@ async def set_breaker(
         .values(
             automation_id=automation_id,
             workspace_id=workspace_id,
-            state=BreakerState.CLOSED.value,
+            state=CircuitState.CLOSED.value,
             failed_in_a_row=0,
             **numbers,
         )
@@ -174,7 +166,7 @@ async def close_breaker(
     """Close the circuit breaker of an automation; a closed one stays as it is."""
     statement = select(circuit_breaker).where(*_breaker_of(workspace_id, automation_id))
     row = await work.first(statement.with_for_update(), of=CircuitBreaker)
-    if row is not None and row.state != BreakerState.CLOSED:
+    if row is not None and row.state != CircuitState.CLOSED:
         await close_held(work, row, "Closed manually.", rate)
 
 
@@ -185,7 +177,7 @@ async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -
     """
     row = await work.first(
         update(circuit_breaker)
-        .where(*_breaker_of(workspace_id, automation_id), _breaker.state == BreakerState.CLOSED)
+        .where(*_breaker_of(workspace_id, automation_id), _breaker.state == CircuitState.CLOSED)
         .values(failed_in_a_row=_breaker.failed_in_a_row + 1)
         .returning(circuit_breaker),
         of=CircuitBreaker,
@@ -205,7 +197,7 @@ async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -
 async def open_held(work: UnitOfWork, row: CircuitBreaker) -> None:
     """Open a breaker whose row is locked, for its time."""
     due = work.now + timedelta(seconds=row.pause_seconds)
-    await move_held(work, row, BreakerState.OPEN, opened_at=work.now, due_at=due, **_NO_TRIAL)
+    await move_held(work, row, CircuitState.OPEN, opened_at=work.now, due_at=due, **_NO_TRIAL)
 
 
 async def close_held(
@@ -213,14 +205,14 @@ async def close_held(
 ) -> None:
     """Close a breaker whose row is locked; its queued runs start."""
     values = {"failed_in_a_row": 0, "opened_at": None, "due_at": None, **_NO_TRIAL}
-    if await move_held(work, row, BreakerState.CLOSED, **values):
+    if await move_held(work, row, CircuitState.CLOSED, **values):
         await pauses.resume(work, _paused(row), rate)
         event = EventType.AUTOMATION_BREAKER_CLOSED
         await announce(work, row.automation_id, event, "runs again", reason)
 
 
 async def move_held(
-    work: UnitOfWork, row: CircuitBreaker, state: BreakerState, **values: object
+    work: UnitOfWork, row: CircuitBreaker, state: CircuitState, **values: object
 ) -> bool:
     """Bring a breaker to another state; False when it may not go there from its own."""
     sources = BREAKER_LIFECYCLE.sources_of(state)
@@ -264,8 +256,8 @@ async def advance_breaker(work: UnitOfWork) -> bool:
     row = await work.first(due, of=CircuitBreaker)
     if row is None:
         return False
-    if row.state == BreakerState.OPEN:
-        await move_held(work, row, BreakerState.HALF_OPEN)
+    if row.state == CircuitState.OPEN:
+        await move_held(work, row, CircuitState.HALF_OPEN)
         await _try_run(work, row)
     elif row.trial_status is None:
         await _try_run(work, row)
@@ -284,10 +276,10 @@ async def _try_run(work: UnitOfWork, row: CircuitBreaker) -> None:
     await work.execute(update(circuit_breaker).where(this).values(**values))
 
 
-async def _end_trial(work: UnitOfWork, row: CircuitBreaker, state: BreakerState) -> None:
-    if state is BreakerState.CLOSED:
+async def _end_trial(work: UnitOfWork, row: CircuitBreaker, state: CircuitState) -> None:
+    if state is CircuitState.CLOSED:
         await close_held(work, row, "A run succeeded; queued runs are starting.")
-    elif state is BreakerState.OPEN:
+    elif state is CircuitState.OPEN:
         await open_held(work, row)
     else:
         await _try_run(work, row)
@@ -317,7 +309,7 @@ async def announce(
         of=_AnnouncedBreaker,
     )
     assert row is not None, "the breaker refers to its automation"
-    principal = Principal(type=PrincipalType.SYSTEM, id=automation_id, user_id=automation_id)
+    principal = Principal.of_platform(automation_id)
     data = {"automationId": str(automation_id)}
     await append_event(work, principal, row.workspace_id, event, data, item_id=row.item_id)
     if row.author_id is None:

@@ -35,7 +35,7 @@ from sqlmodel import SQLModel
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Scope
-from models.core.base import Id, Input, Label, Moment, Nullable, Shape
+from models.core.base import Deleted, Id, Input, Label, Moment, Nullable, Shape
 from models.core.bounds import bounded
 from models.core.pagination import Page, PageRequest
 from models.core.secret_keys import is_older_key
@@ -147,10 +147,6 @@ class IssuedApiKey(Shape):
 
     api_key: ApiKeyBody
     token: str
-
-
-class RevokedApiKey(Shape):
-    id: Id
 
 
 def _written_out(value: object) -> object:
@@ -291,7 +287,7 @@ async def issue_key(
     return issued.token
 
 
-async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> RevokedApiKey:
+async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> Deleted:
     """Stop a key for ever; once revoked it stays as it is. Raises NotFoundError."""
     revoked = await work.execute(
         update(api_key)
@@ -303,7 +299,7 @@ async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> RevokedApiKe
     )
     if revoked.rowcount == 0:
         raise NotFoundError("API key")
-    return RevokedApiKey(id=key_id)
+    return Deleted(id=key_id)
 
 
 async def mark_keys_used(work: UnitOfWork, moments: Mapping[Id, datetime]) -> None:

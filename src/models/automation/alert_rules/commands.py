@@ -30,7 +30,7 @@ from models.automation.alert_rules.tables import (
 from models.automation.automation_runs.filters import check_filter, sees_automation
 from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
-from models.core.access.rules import Actor, Principal, PrincipalType
+from models.core.access.rules import Actor, Principal
 from models.core.base import Deleted, Id, JsonObject
 from models.core.bounds import bounded
 from models.core.revisions import next_updated_at
@@ -257,7 +257,7 @@ async def log_change(
     private = await _is_private(work, rule)
     await append_event(
         work,
-        Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
+        Principal.of_platform(rule.id),
         rule.workspace_id,
         _EVENTS[change],
         {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},

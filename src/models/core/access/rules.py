@@ -181,9 +181,17 @@ class Principal:
     bulk: bool = False
     """An import or a refresh writes: triggers hear of it only if they ask for system changes."""
 
+    @classmethod
+    def of_platform(cls, cause: Id) -> "Principal":
+        """The platform by itself, for a rule, an automation or a workspace; no user acts.
+
+        Its `user_id` is that of the cause: no user has it, so no condition on a user is met.
+        """
+        return cls(type=PrincipalType.SYSTEM, id=cause, user_id=cause)
+
     @property
     def person(self) -> Id | None:
-        """The user who acts; None when the platform acts by itself."""
+        """The user who acts; None when the platform acts by itself (`of_platform`)."""
         alone = self.type is PrincipalType.SYSTEM and self.id == self.user_id
         return None if alone else self.user_id
 

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
-from models.core.access.rules import Actor, Principal, PrincipalType, Role
+from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionLimitError
 from models.data.fields.commands import await_schema, own_schema
@@ -469,7 +469,7 @@ async def request_recomputation(
 
 def _system(workspace_id: Id, user_id: Id) -> Actor:
     """The platform itself: it computes for whoever may read."""
-    principal = Principal(type=PrincipalType.SYSTEM, id=user_id, user_id=user_id)
+    principal = Principal.of_platform(user_id)
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
+from models.core.access.rules import ROLE_SCOPES, Actor, Principal, Role
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import item_of_database
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, Schema
@@ -97,7 +97,7 @@ def _is_system(actor: Actor) -> bool:
 
 def any_automation(workspace_id: Id) -> Actor:
     """The actor who sees what every automation sees, and no more."""
-    principal = Principal(type=PrincipalType.SYSTEM, id=workspace_id, user_id=workspace_id)
+    principal = Principal.of_platform(workspace_id)
     scopes = ROLE_SCOPES[Role.EDITOR]
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.EDITOR, scopes=scopes)
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from sqlalchemy import ColumnElement, and_, delete, exists, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -12,7 +11,13 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.base import Id, Moment, Shape
 from models.core.purging import MAX_ROWS, Retention
 from models.messages.deliveries.commands import DeliveryRow
-from models.messages.deliveries.rules import LONGEST_PAUSE, Answer, DeliveryChannel, DeliveryStatus
+from models.messages.deliveries.rules import (
+    LONGEST_PAUSE,
+    Answer,
+    CircuitState,
+    DeliveryChannel,
+    DeliveryStatus,
+)
 from models.messages.deliveries.tables import WAITING, DeliveryLine, delivery, delivery_line
 from runtime.database import UnitOfWork
 
@@ -26,15 +31,6 @@ LONGEST_CIRCUIT_PAUSE = 3_600.0
 """Seconds that a circuit is open at most, unless the receiver itself names a later time."""
 SPREAD = 0.2
 """The part of a pause that chance takes away, so that receivers are not all tried at once."""
-
-
-class CircuitState(StrEnum):
-    CLOSED = "closed"
-    """Deliveries are attempted as they come."""
-    OPEN = "open"
-    """The receiver keeps failing: nothing is attempted before the next trial."""
-    HALF_OPEN = "half_open"
-    """One delivery is a trial, or will be as soon as there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,17 @@ class DeliveryChannel(StrEnum):
     """An event to the endpoint of a workspace."""
 
 
+class CircuitState(StrEnum):
+    """The state of a circuit: of the receiver of deliveries, or of an automation."""
+
+    CLOSED = "closed"
+    """Work starts as it comes."""
+    OPEN = "open"
+    """It keeps failing: work waits until the time of the next trial."""
+    HALF_OPEN = "half_open"
+    """One delivery or one run is a trial."""
+
+
 class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"

@@ -10,11 +10,11 @@ from models.messages.deliveries.lines import (
     MOST_FAILURES,
     SPREAD,
     Circuit,
-    CircuitState,
     after_failure,
     after_success,
     pause_of,
 )
+from models.messages.deliveries.rules import CircuitState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
