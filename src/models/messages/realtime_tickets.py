@@ -73,10 +73,6 @@ _MAX_TOKEN = 128
 _ticket = realtime_ticket.c
 
 
-class _Minted(Protocol):
-    expires_at: datetime
-
-
 _MINT = PreparedStatement(
     insert(realtime_ticket)
     .values(
@@ -87,7 +83,7 @@ _MINT = PreparedStatement(
         session_expires_at=bindparam("session_expires_at", type_=Timestamp),
     )
     .returning(_ticket.expires_at),
-    _Minted,
+    RealtimeTicket,
 )
 
 

@@ -15,7 +15,6 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from sqlalchemy import ColumnElement, Text, bindparam, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -29,7 +28,12 @@ from models.automation.automation_runs.slots import (
     append_starts,
     start_request,
 )
-from models.automation.automation_runs.tables import automation_run, node_run, suspended_execution
+from models.automation.automation_runs.tables import (
+    AutomationRun,
+    automation_run,
+    node_run,
+    suspended_execution,
+)
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.automations.rules.triggers.configs import check_payload
@@ -148,33 +152,27 @@ async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     await notify(work, caller.workspace_id, [row.created_by_user_id], notice)
 
 
-class CalledRunEnd(Protocol):
-    """The end of a called run, as far as it has come."""
-
-    status: str
-    output: JsonObject | None
-    error: str | None
-
-
-async def called_run_end(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
+async def called_run_end(work: UnitOfWork, run_id: Id) -> AutomationRun | None:
     """Status, output and error of a run that has ended; None while it is open."""
     run = automation_run.c
     return await work.first(
         select(run.status, run.output, run.error).where(
             run.id == run_id, run.status.not_in(OPEN_RUN)
         ),
-        of=CalledRunEnd,
+        of=AutomationRun,
     )
 
 
-async def called_run_outcome(work: UnitOfWork, workspace_id: Id, run_id: Id) -> CalledRunEnd | None:
+async def called_run_outcome(
+    work: UnitOfWork, workspace_id: Id, run_id: Id
+) -> AutomationRun | None:
     """Status, output and error of a run, open or not; None when it is gone."""
     run = automation_run.c
     return await work.first(
         select(run.status, run.output, run.error).where(
             run.workspace_id == workspace_id, run.id == run_id
         ),
-        of=CalledRunEnd,
+        of=AutomationRun,
     )
 
 

@@ -1,15 +1,14 @@
 """Closing runs as cancelled, with all that hangs on them, in one transaction."""
 
 from collections.abc import Awaitable, Callable, Collection
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import Select, func, select
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.sources.outbound_limits.turns import leave_lines
@@ -21,15 +20,6 @@ Slot = tuple[Id, str]
 """An automation and a concurrency key."""
 
 _run = automation_run.c
-
-
-class _ClosedRun(Protocol):
-    id: Id
-    automation_id: Id
-    concurrency_key: str | None
-    admitted_at: datetime | None
-    parent_run_id: Id | None
-    source: str
 
 
 async def cancel_runs(
@@ -62,7 +52,7 @@ async def cancel_runs(
             _run.parent_run_id,
             _run.source,
         ),
-        of=_ClosedRun,
+        of=AutomationRun,
     )
     cancelled = sorted(row.id for row in rows)
     work.answered.update(cancelled)
@@ -142,7 +132,7 @@ def open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
     return select(tree.c.id, tree.c.depth)
 
 
-def _may_have_started(row: _ClosedRun) -> bool:
+def _may_have_started(row: AutomationRun) -> bool:
     """True when a run may have an execution.
 
     A run that waits for a slot has one if another run, or the fire of a schedule, waits for it.

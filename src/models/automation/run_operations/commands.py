@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select
 
@@ -393,15 +393,7 @@ async def _cancel_now(
     return [one.run_id for one in treated if one.outcome is RunOutcome.SUCCEEDED]
 
 
-class Executed(Protocol):
-    """An operation, and the number of its present execution."""
-
-    id: Id
-    workspace_id: Id
-    execution: int
-
-
-async def start_execution(work: UnitOfWork, operation: Executed, restarts: int = 0) -> None:
+async def start_execution(work: UnitOfWork, operation: OperationRow, restarts: int = 0) -> None:
     """Have the present execution of an operation started."""
     request: outbox.StartRequest = {
         "summary": "Operation over runs",
@@ -421,7 +413,7 @@ async def start_execution(work: UnitOfWork, operation: Executed, restarts: int =
     )
 
 
-async def end_execution(work: UnitOfWork, operation: Executed) -> None:
+async def end_execution(work: UnitOfWork, operation: OperationRow) -> None:
     """Have the present execution of an operation cancelled; one not started yet never is."""
     if await outbox.withdraw_starts(work, [operation.id]):
         return
@@ -435,6 +427,6 @@ async def end_execution(work: UnitOfWork, operation: Executed) -> None:
     )
 
 
-def operation_workflow_id(operation: Executed) -> str:
+def operation_workflow_id(operation: OperationRow) -> str:
     """The id of the present execution of an operation."""
     return Family.RUN_OPERATION.workflow_id(operation.id, str(operation.execution or ""))

@@ -22,7 +22,7 @@ from models.automation.automations.rules.planner.plan import Plan
 from models.automation.waits.links import NodeAddress
 from models.automation.waits.rules import RESUMABLE, is_asked, shown_decisions
 from models.automation.waits.store import read_responses
-from models.automation.waits.tables import run_wait
+from models.automation.waits.tables import RunWait, run_wait
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -70,16 +70,6 @@ async def graph_of(work: UnitOfWork, run: RunRow) -> RunGraph:
     return RunGraph(Plan.from_json(row.plan), nodes)
 
 
-class _ShownWait(Protocol):
-    node_id: str
-    scope_key: str
-    kind: str
-    event_key: str | None
-    terms: JsonObject
-    outcome: str | None
-    responses: list[JsonObject]
-
-
 async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShape]) -> None:
     """Add `metadata.wait` to the node runs of one run that wait, or waited, for a response."""
     waiting = [node for node in nodes if node.node_kind in RESUMABLE]
@@ -110,7 +100,7 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
             ),
             columns.workflow_id.is_not(None),
         ),
-        of=_ShownWait,
+        of=RunWait,
     )
     waits = {(row.node_id, row.scope_key): _shown(row) for row in rows}
     for node in waiting:
@@ -141,7 +131,7 @@ async def due_waits(
     return due
 
 
-def _shown(row: _ShownWait) -> JsonObject:
+def _shown(row: RunWait) -> JsonObject:
     if row.kind == NodeKind.WAIT_EVENT:
         by_url = row.terms.get("resumeUrl", True)
         return _present({"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome})

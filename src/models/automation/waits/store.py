@@ -113,12 +113,6 @@ class HostedWait(Protocol):
     workflow_id: str | None
 
 
-class Responded(Protocol):
-    """A wait with the responses to its node."""
-
-    responses: list[JsonObject]
-
-
 async def lock_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     """The wait of a node, which nobody else changes until the transaction ends."""
     return await work.first(select(run_wait).where(*_this(key)).with_for_update(), of=RunWait)
@@ -243,7 +237,7 @@ async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[
     ]
 
 
-def read_responses(row: Responded) -> list[Response]:
+def read_responses(row: RunWait) -> list[Response]:
     """The responses to a node, oldest first."""
     return [Response(**one) for one in row.responses]
 

@@ -12,7 +12,6 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import (
     DATABASE,
-    RemovedFieldRow,
     field_spec,
     fields_as_text,
     live_databases,
@@ -22,7 +21,7 @@ from models.data.fields.rows import (
 )
 from models.data.fields.rules.fields import FieldKind, FieldSpecs, Schema
 from models.data.fields.shapes import FieldShape
-from models.data.fields.tables import DatabaseField, database, field, removed_field
+from models.data.fields.tables import DatabaseField, RemovedField, database, field, removed_field
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError, NotFoundError
 from runtime.ids import parse_id
@@ -238,10 +237,10 @@ async def removed_keys(
     return keys
 
 
-async def find_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> RemovedFieldRow | None:
+async def find_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> RemovedField | None:
     """A removed field that records still store values of."""
     this = (removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id)
-    return await work.first(select(removed_field).where(*this), of=RemovedFieldRow)
+    return await work.first(select(removed_field).where(*this), of=RemovedField)
 
 
 class DatabaseWithFields(Protocol):

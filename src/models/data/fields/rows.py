@@ -46,14 +46,6 @@ class DatabaseRow(Protocol):
     updated_at: datetime
 
 
-class RemovedFieldRow(Protocol):
-    """A removed field whose values some records still store under its key."""
-
-    id: Id
-    database_id: Id
-    key: str
-
-
 DATABASE = database.c
 """The columns of databases in the statements that this module begins."""
 

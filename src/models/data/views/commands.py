@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
@@ -291,15 +291,10 @@ async def insert_item_view(
     return made
 
 
-class _KeyAndPosition(Protocol):
-    key: str
-    position: float
-
-
 class _TakenKeys:
     """The keys and positions of the views of a database, which is locked for new views."""
 
-    def __init__(self, schema: Schema, rows: Sequence[_KeyAndPosition]) -> None:
+    def __init__(self, schema: Schema, rows: Sequence[View]) -> None:
         self.schema = schema
         self.keys = {row.key for row in rows}
         self.last = max((row.position for row in rows), default=-1.0)
@@ -312,7 +307,7 @@ class _TakenKeys:
                 view.c.workspace_id == schema.workspace_id,
                 view.c.database_id == schema.database_id,
             ),
-            of=_KeyAndPosition,
+            of=View,
         )
         return cls(schema, rows)
 

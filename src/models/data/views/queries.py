@@ -1,14 +1,14 @@
 """Reading views: the shared ones of a database, and the personal ones of the caller."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
+from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.data.fields.rows import DATABASE, database_of
 from models.data.records.rules.query.plan import through_view
@@ -76,22 +76,14 @@ async def through_its_view(
     return through_view(query, (await find_view(work, actor, database_id, query.view_id)).manifest)
 
 
-class ViewDefinition(Protocol):
-    """The content of a view."""
-
-    database_id: Id
-    kind: str
-    manifest: JsonObject
-
-
-async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> ViewDefinition:
+async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> View:
     """The content of a view, whosever it is. Raises `NotFoundError`."""
     return await work.one(
         select(view.c.database_id, view.c.kind, view.c.manifest).where(
             view.c.workspace_id == workspace_id, view.c.id == view_id
         ),
         "view",
-        of=ViewDefinition,
+        of=View,
     )
 
 

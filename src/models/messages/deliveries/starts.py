@@ -4,7 +4,7 @@ A delivery that waits is a row alone. One that is started gets an execution for 
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import (
     CTE,
@@ -34,6 +34,7 @@ from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.deliveries.tables import (
     EXECUTING,
     WAITING,
+    Delivery,
     delivery,
     delivery_line,
 )
@@ -53,14 +54,6 @@ MOST_WORKSPACES = 1_000
 
 _one, _line = delivery.c, delivery_line.c
 _NOW: ColumnElement[Any] = bindparam("now", type_=DateTime(timezone=True))
-
-
-class _Next(Protocol):
-    id: Id
-    workspace_id: Id
-    channel: str
-    subject_id: Id
-    executions: int
 
 
 def _lines(own: ColumnElement[bool]) -> CTE:
@@ -156,7 +149,7 @@ def _next_of_workspace() -> Select[Any]:
     )
 
 
-_BEHIND, _NEXT = PreparedStatement(_behind()), PreparedStatement(_next_of_workspace(), _Next)
+_BEHIND, _NEXT = PreparedStatement(_behind()), PreparedStatement(_next_of_workspace(), Delivery)
 
 
 async def workspaces_to_start(work: Work) -> Sequence[Id]:

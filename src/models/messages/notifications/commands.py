@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -30,7 +30,7 @@ from models.messages.notifications.queries import (
     NotificationsArchived,
     NotificationsRead,
 )
-from models.messages.notifications.tables import notification
+from models.messages.notifications.tables import Notification, notification
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.people.members import roles_among
@@ -197,13 +197,6 @@ def _deliveries(row: Mapping[str, Any], user: Listener) -> Iterator[NewDelivery]
         )
 
 
-class _HeldRow(Protocol):
-    id: Id
-    workspace_id: Id
-    read_at: datetime | None
-    archived_at: datetime | None
-
-
 async def mark_read(
     work: UnitOfWork, principal: Principal, places: Collection[Id], body: MarkRead
 ) -> NotificationsRead:
@@ -244,7 +237,7 @@ async def _held(
     places: Collection[Id],
     ids: Collection[str],
     waiting: ColumnElement[bool],
-) -> Sequence[_HeldRow]:
+) -> Sequence[Notification]:
     """The notifications that are meant, locked, in the order of their ids."""
     own = (_notification.user_id == principal.user_id, _notification.workspace_id.in_(places))
     columns = select(
@@ -261,7 +254,7 @@ async def _held(
             select(_notification.id).where(*own, waiting).order_by(_notification.created_at.desc())
         )
         statement = columns.where(_notification.id.in_(newest.limit(MOST_AT_ONCE)), waiting)
-    found = await work.rows(statement.order_by(_notification.id).with_for_update(), of=_HeldRow)
+    found = await work.rows(statement.order_by(_notification.id).with_for_update(), of=Notification)
     if len(ids) == 1 and not found:
         raise NotFoundError("notification")
     return found
@@ -270,7 +263,7 @@ async def _held(
 async def _change(
     work: UnitOfWork,
     principal: Principal,
-    rows: Sequence[_HeldRow],
+    rows: Sequence[Notification],
     kind: EventType,
     **values: datetime,
 ) -> None:

@@ -14,7 +14,10 @@ from models.sources.data_source_runs.rules import (
     RUN_LIFECYCLE,
     DataSourceRunStatus,
 )
-from models.sources.data_source_runs.tables import data_source_run, run_rejection
+from models.sources.data_source_runs.tables import (
+    data_source_run,
+    run_rejection,
+)
 from runtime.database import UnitOfWork
 from runtime.rehearsal import replace_rows
 from runtime.temporal.families import Family
@@ -41,27 +44,6 @@ class SourceRunRow(Protocol):
     started_at: datetime | None
     completed_at: datetime | None
     reverted_at: datetime | None
-
-
-class RejectionRow(Protocol):
-    """The row of what a run left out: a cell, or a row without a column."""
-
-    place: int
-    row_number: int
-    column: str | None
-    field_key: str | None
-    value: str | None
-    reason: str
-
-
-class SourceColumnsRow(Protocol):
-    """The known columns of a source."""
-
-    database_id: Id
-    columns: list[dict[str, Any]]
-    headers: list[str]
-    config: str
-    json_path: str | None
 
 
 def source_id_of(run: SourceRunRow) -> Id:

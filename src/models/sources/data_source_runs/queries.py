@@ -18,7 +18,7 @@ from models.core.pagination import Page, PageRequest
 from models.core.statements import first_rows_of_each
 from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.queries import succeeded_job
-from models.sources.data_source_runs.lifecycle import RejectionRow, SourceRunRow
+from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
@@ -29,7 +29,7 @@ from models.sources.data_source_runs.shapes import (
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
-from models.sources.data_source_runs.tables import data_source_run, run_rejection
+from models.sources.data_source_runs.tables import RunRejection, data_source_run, run_rejection
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import (
@@ -275,7 +275,7 @@ async def list_rejects(
     """A page of what a run left out, which the caller may see. Raises `NotFoundError`."""
     run = await run_in_workspace(work, workspace_id, run_id)
     rows = _rejections(workspace_id, run_id)
-    rejections = await page.ascending(work, rows, run_rejection.c.place, of=RejectionRow)
+    rejections = await page.ascending(work, rows, run_rejection.c.place, of=RunRejection)
     kept = await work.scalar(select(func.count()).select_from(rows.subquery()))
     return RejectList(
         rejects=[_reject(row) for row in rejections.items],
@@ -292,7 +292,7 @@ async def rejects_as_csv(work: UnitOfWork, workspace_id: Id, run_id: Id) -> byte
     Text that a spreadsheet would read as a formula is led by an apostrophe.
     """
     ordered = _rejections(workspace_id, run_id).order_by(run_rejection.c.place)
-    rows = await work.rows(ordered, of=RejectionRow)
+    rows = await work.rows(ordered, of=RunRejection)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(_HEADERS)
@@ -309,7 +309,7 @@ def _rejections(workspace_id: Id, run_id: Id) -> Select[tuple[object, ...]]:
     )
 
 
-def _reject(row: RejectionRow) -> Reject:
+def _reject(row: RunRejection) -> Reject:
     return Reject(
         type=RejectType.ROW if row.column is None else RejectType.CELL,
         row=row.row_number,

@@ -18,9 +18,9 @@ from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import TITLE_KEY, FieldSpec, FieldSpecs, Option, Schema
 from models.data.fields.rules.options import new_options
 from models.data.fields.shapes import CreateField
-from models.sources.data_source_runs.lifecycle import SourceColumnsRow, SourceRunRow, source_id_of
+from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
-from models.sources.data_source_runs.tables import source_columns
+from models.sources.data_source_runs.tables import SourceColumns, source_columns
 from models.sources.data_sources.rules import FieldMapping
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
@@ -228,7 +228,7 @@ async def remember_columns(work: UnitOfWork, run: SourceRunRow, schema: Schema) 
     )
 
 
-async def _find(work: UnitOfWork, run: SourceRunRow) -> SourceColumnsRow | None:
+async def _find(work: UnitOfWork, run: SourceRunRow) -> SourceColumns | None:
     if not is_read_again(run) or run.database_id is None:
         return None
     return await work.first(
@@ -237,9 +237,9 @@ async def _find(work: UnitOfWork, run: SourceRunRow) -> SourceColumnsRow | None:
             source_columns.c.source_id == source_id_of(run),
             source_columns.c.database_id == run.database_id,
         ),
-        of=SourceColumnsRow,
+        of=SourceColumns,
     )
 
 
-def _columns(row: SourceColumnsRow) -> Sequence[KnownColumn]:
+def _columns(row: SourceColumns) -> Sequence[KnownColumn]:
     return [KnownColumn(**one) for one in row.columns]
