@@ -2,25 +2,27 @@
 
 import asyncio
 import itertools
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import Table, func, select
+from sqlalchemy import func, select
 
-from models.automation.alert_rules.tables import alert_rule
-from models.automation.saved_run_filters import saved_run_filter
-from models.automation.secrets.store import workspace_secret
-from models.messages.webhook_endpoints.tables import webhook_endpoint
-from models.people.api_keys import api_key
-from models.people.audience_segments import audience_segment
-from models.people.experiments.rules import ExperimentStatus, TargetType
-from models.people.experiments.tables import experiment
-from models.people.oauth_clients import oauth_client_choice
-from models.sources.connections.tables import connection
-from models.sources.outbound_limits.tables import outbound_place
+from models.automation.alert_rules.queries import RULES
+from models.automation.saved_run_filters import FILTERS
+from models.automation.secrets.store import SECRETS
+from models.core.bounds import Bound
+from models.core.repository import Repository
+from models.messages.webhook_endpoints.tables import ENDPOINTS
+from models.people.api_keys import KEYS
+from models.people.audience_segments import SEGMENTS
+from models.people.experiments.tables import EXPERIMENTS
+from models.people.oauth_clients import CHOICES
+from models.sources.connections.queries import CONNECTIONS
+from models.sources.outbound_limits.tables import LIMITS
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.admins import admin_session
 from tests.support.client import Client
@@ -46,9 +48,7 @@ def _name() -> str:
 class Bounded:
     """A resource of limited number, and a request that adds one."""
 
-    table: Table
-    most: str
-    """The module and the name of the bound."""
+    bound: Bound
     body: Callable[[], Mapping[str, Any]]
     path: str
     """Below the workspace, unless it begins with /v1."""
@@ -57,20 +57,17 @@ class Bounded:
 
 RESOURCES = [
     Bounded(
-        api_key,
-        "models.people.api_keys.MAX_KEYS",
+        KEYS,
         lambda: {"name": "Key", "scopes": ["resources:read"]},
         "/api-keys",
     ),
     Bounded(
-        audience_segment,
-        "models.people.audience_segments.MAX_SEGMENTS",
+        SEGMENTS,
         lambda: {"key": f"segment_{uuid4().hex}", "label": "Large", "rule": SEGMENT_RULE},
         "/v1/admin/audience-segments",
     ),
     Bounded(
-        experiment,
-        "models.people.experiments.commands.MAX_EXPERIMENTS",
+        EXPERIMENTS,
         lambda: {
             "name": "Form",
             "targetType": "flag",
@@ -82,45 +79,38 @@ RESOURCES = [
         "/v1/admin/experiments",
     ),
     Bounded(
-        alert_rule,
-        "models.automation.alert_rules.commands.MAX_RULES",
+        RULES.limit,
         lambda: {"label": "Rule", "condition": FAILURES},
         "/alert-rules",
     ),
     Bounded(
-        saved_run_filter,
-        "models.automation.saved_run_filters.MAX_FILTERS",
+        FILTERS.limit,
         lambda: {"label": "Mine", "query": {}},
         "/run-filters",
     ),
     Bounded(
-        workspace_secret,
-        "models.automation.secrets.store.MAX_SECRETS",
+        SECRETS,
         lambda: {"value": "x"},
         "/secrets/{name}",
         "PUT",
     ),
     Bounded(
-        webhook_endpoint,
-        "models.messages.webhook_endpoints.commands.MAX_ENDPOINTS",
+        ENDPOINTS.limit,
         lambda: {"url": "https://hooks.example.test/"},
         "/webhook-endpoints",
     ),
     Bounded(
-        connection,
-        "models.sources.connections.commands.MAX_CONNECTIONS",
+        CONNECTIONS.limit,
         lambda: HTTP,
         "/integrations/connections",
     ),
     Bounded(
-        outbound_place,
-        "models.sources.outbound_limits.commands.MOST_LIMITS",
+        LIMITS,
         lambda: {"host": f"{_name()}.example.test", "perSecond": 5},
         "/integrations/outbound-limits",
     ),
     Bounded(
-        oauth_client_choice,
-        "models.people.oauth_clients.MAX_CHOICES",
+        CHOICES,
         lambda: {"oauthClientId": _name()},
         "/v1/me/oauth-client-workspace-preferences",
         "PUT",
@@ -128,18 +118,23 @@ RESOURCES = [
 ]
 
 
-async def _present(space: Space, table: Table) -> int:
-    owned = [table.c.workspace_id == space.id] if "workspace_id" in table.c else []
-    if table is experiment:
-        owned = [
-            table.c.status != ExperimentStatus.ARCHIVED,
-            table.c.target_type != TargetType.AUTOMATION_VERSION,
-        ]
+async def _present(space: Space, bound: Bound) -> int:
+    columns = bound.table.c
+    owned = [columns.workspace_id == space.id] if "workspace_id" in columns else []
+    count = select(func.count()).select_from(bound.table).where(*owned, *bound.conditions)
     async with space.database.reading() as work:
-        return int(await work.scalar(select(func.count()).select_from(table).where(*owned)))
+        return int(await work.scalar(count))
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.table.name)
+def test_every_bound_is_tried() -> None:
+    names = [name for name in sys.modules if name.startswith("models.")]
+    values = [value for name in names for value in vars(sys.modules[name]).values()]
+    bounds = {id(value) for value in values if isinstance(value, Bound)}
+    bounds |= {id(value.limit) for value in values if isinstance(value, Repository) and value.limit}
+    assert bounds == {id(resource.bound) for resource in RESOURCES}
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.bound.table.name)
 async def test_the_last_place_is_given_once(
     client: Client,
     space: Space,
@@ -147,7 +142,7 @@ async def test_the_last_place_is_given_once(
     monkeypatch: pytest.MonkeyPatch,
     resource: Bounded,
 ) -> None:
-    monkeypatch.setattr(resource.most, await _present(space, resource.table) + 1)
+    monkeypatch.setattr(resource.bound, "most", await _present(space, resource.bound) + 1)
     caller = client.with_token(admin_session(issuer)) if "admin" in resource.path else client
     prefix = "" if resource.path.startswith("/v1") else space.path
     more = {"workspaceId": str(space.id)} if "/me/" in resource.path else {}

@@ -4,14 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from sqlalchemy import (
+    ColumnElement,
     ForeignKeyConstraint,
     Index,
-    Select,
-    delete,
-    insert,
     or_,
-    select,
-    update,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
@@ -19,11 +15,12 @@ from sqlmodel import Field, SQLModel
 from models.automation.automation_runs.filters import WorkspaceRunQuery, check_filter
 from models.automation.automations.queries import open_automations
 from models.core.access.rules import Actor, Level, Scope
-from models.core.base import Deleted, Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
-from models.core.bounds import bounded
+from models.core.base import Deleted, Id, Input, JsonObject, Label, Moment, Shape, example
+from models.core.bounds import Bound
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
-from runtime.database import UnitOfWork
+from models.core.pagination import Listed, PageRequest
+from models.core.repository import Repository
+from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
@@ -56,9 +53,6 @@ class SavedRunFilter(SQLModel, table=True):
 
 
 saved_run_filter = table_of(SavedRunFilter)
-
-MAX_FILTERS = 100
-"""Shared ones of a workspace, and as many of each member."""
 
 
 class CreateRunFilter(Input):
@@ -94,46 +88,43 @@ class RunFilterShape(Shape):
     updated_at: Moment
 
 
-class RunFilterList(Shape):
+class RunFilterList(Listed):
     """The saved filters that the caller sees, by name."""
 
     filters: list[RunFilterShape]
-    cursor: Nullable[str]
 
 
 _filter = saved_run_filter.c
 
 
+def _sees(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+    """Shared ones and the caller's own, but none about an automation that is closed to them."""
+    open_to_all = _filter.automation_id.is_(None)
+    return (
+        or_(_filter.owner_user_id.is_(None), _filter.owner_user_id == actor.user_id),
+        or_(open_to_all, _filter.automation_id.in_(open_automations(actor, Level.VIEW))),
+    )
+
+
+FILTERS = Repository(
+    "filter",
+    saved_run_filter,
+    SavedRunFilter,
+    _sees,
+    Bound(saved_run_filter, 100, "saved filters", by=("workspace_id", "owner_user_id")),
+    order=("label", "id"),
+)
+"""A workspace has 100 shared ones, and each member as many."""
+
+
 async def list_filters(work: UnitOfWork, actor: Actor, page: PageRequest) -> RunFilterList:
     """The saved filters that the caller sees, by name."""
-    order = (_filter.label, _filter.id)
-    listed = await page.ascending(work, visible(actor), *order, of=SavedRunFilter)
-    return RunFilterList(filters=[shape_of(row) for row in listed.items], cursor=listed.cursor)
-
-
-def visible(actor: Actor) -> Select[Any]:
-    """The rows that the caller sees: none about an automation that is closed to them."""
-    return select(saved_run_filter).where(
-        _filter.workspace_id == actor.workspace_id,
-        or_(_filter.owner_user_id.is_(None), _filter.owner_user_id == actor.user_id),
-        or_(
-            _filter.automation_id.is_(None),
-            _filter.automation_id.in_(open_automations(actor, Level.VIEW)),
-        ),
-    )
+    return RunFilterList.of(await FILTERS.page(work, actor, page), shape_of)
 
 
 def shape_of(row: SavedRunFilter) -> RunFilterShape:
     """A saved filter on the wire."""
-    return RunFilterShape(
-        id=row.id,
-        workspace_id=row.workspace_id,
-        label=row.label,
-        shared=row.owner_user_id is None,
-        query=row.query,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return RunFilterShape.model_validate({**columns_of(row), "shared": row.owner_user_id is None})
 
 
 async def create_filter(
@@ -144,70 +135,41 @@ async def create_filter(
     Raises ConflictError when there are too many, and DeniedError for a shared one of a caller who
     may not write automations.
     """
-    owner = None if body.shared else actor.user_id
     if body.shared:
         _require_write(actor)
-    await check_filter(work, actor, body.query)
-    async with bounded(
-        work,
-        saved_run_filter,
-        _filter.workspace_id == actor.workspace_id,
-        _filter.owner_user_id.is_not_distinct_from(owner),
-        owner=f"{actor.workspace_id}/{owner}",
-        most=MAX_FILTERS,
-        refusal=f"The limit of {MAX_FILTERS} saved filters is reached; delete some first.",
-    ):
-        await work.execute(
-            insert(saved_run_filter).values(
-                id=filter_id,
-                workspace_id=actor.workspace_id,
-                owner_user_id=owner,
-                automation_id=body.query.automation_id,
-                label=body.label,
-                query=body.query.wire,
-                created_at=work.now,
-                updated_at=work.now,
-            )
-        )
-    return shape_of(await _load(work, actor, filter_id))
+    values = {
+        "owner_user_id": None if body.shared else actor.user_id,
+        "label": body.label,
+        **await _query_columns(work, actor, body.query),
+    }
+    return shape_of(await FILTERS.add(work, actor, filter_id, values))
 
 
 async def update_filter(
     work: UnitOfWork, actor: Actor, filter_id: Id, body: UpdateRunFilter
 ) -> RunFilterShape:
     """Give a filter another name or other parameters. Raises NotFoundError and DeniedError."""
-    await _changeable(work, actor, filter_id)
-    values: dict[str, Any] = {"updated_at": work.now}
-    if body.label is not None:
-        values["label"] = body.label
+    await _require_change(work, actor, filter_id)
+    values: JsonObject = {} if body.label is None else {"label": body.label}
     if body.query is not None:
-        await check_filter(work, actor, body.query)
-        values |= {"query": body.query.wire, "automation_id": body.query.automation_id}
-    await work.execute(update(saved_run_filter).where(*_this(actor, filter_id)).values(values))
-    return shape_of(await _load(work, actor, filter_id))
+        values |= await _query_columns(work, actor, body.query)
+    return shape_of(await FILTERS.change(work, actor, filter_id, values))
 
 
 async def delete_filter(work: UnitOfWork, actor: Actor, filter_id: Id) -> Deleted:
     """Delete a filter. Raises NotFoundError and DeniedError."""
-    await _changeable(work, actor, filter_id)
-    await work.execute(delete(saved_run_filter).where(*_this(actor, filter_id)))
-    return Deleted(id=filter_id)
+    await _require_change(work, actor, filter_id)
+    return await FILTERS.delete(work, actor, filter_id)
 
 
-async def _changeable(work: UnitOfWork, actor: Actor, filter_id: Id) -> None:
-    row = await _load(work, actor, filter_id)
-    if row.owner_user_id is None:
+async def _query_columns(work: UnitOfWork, actor: Actor, query: WorkspaceRunQuery) -> JsonObject:
+    await check_filter(work, actor, query)
+    return {"query": query.wire, "automation_id": query.automation_id}
+
+
+async def _require_change(work: UnitOfWork, actor: Actor, filter_id: Id) -> None:
+    if (await FILTERS.find(work, actor, filter_id)).owner_user_id is None:
         _require_write(actor)
-
-
-async def _load(work: UnitOfWork, actor: Actor, filter_id: Id) -> SavedRunFilter:
-    return await work.one(
-        visible(actor).where(_filter.id == filter_id), "filter", of=SavedRunFilter
-    )
-
-
-def _this(actor: Actor, filter_id: Id) -> tuple[Any, ...]:
-    return _filter.workspace_id == actor.workspace_id, _filter.id == filter_id
 
 
 def _require_write(actor: Actor) -> None:

@@ -6,6 +6,7 @@ second is refused.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlalchemy import ColumnElement, Table, func, select
@@ -26,25 +27,37 @@ OPEN: Mapping[Family, int] = {
 }
 
 
-@asynccontextmanager
-async def bounded(
-    work: UnitOfWork,
-    table: Table,
-    *counted: ColumnElement[bool],
-    owner: object,
-    most: int,
-    refusal: str,
-) -> AsyncIterator[None]:
-    """Let the block write a row, and refuse it when there are then more than `most`.
+@dataclass(eq=False, slots=True)
+class Bound:
+    """The most rows of a table that an owner may have (architecture.md#bounds).
 
-    `counted` says which rows of the table count; `owner` names whose they are. Two requests of one
-    owner must not both take the last place, so each waits for the other's commit. A block that
-    replaces a row adds none, and passes. Raises ConflictError with the text `refusal`.
+    The columns `by` name the owner, which is the platform without any. Rows count that meet the
+    `conditions`.
     """
-    await lock_name(work, f"{table.name}/{owner}")
-    yield
-    if await work.scalar(select(func.count()).select_from(table).where(*counted)) > most:
-        raise ConflictError(refusal)
+
+    table: Table
+    most: int
+    nouns: str
+    by: tuple[str, ...] = ("workspace_id",)
+    conditions: tuple[ColumnElement[bool], ...] = ()
+    remedy: str = "Delete some first."
+
+    @asynccontextmanager
+    async def place(self, work: UnitOfWork, *owner: object) -> AsyncIterator[None]:
+        """Let the block write a row of an owner, and refuse it when there are then too many.
+
+        A block that replaces a row adds none, and passes. Raises ConflictError.
+        """
+        # Two requests of one owner must not both take the last place: one waits for the other.
+        await lock_name(work, "/".join(map(str, (self.table.name, *owner))))
+        yield
+        columns = zip(self.by, owner, strict=True)
+        theirs = (self.table.c[name].is_not_distinct_from(value) for name, value in columns)
+        count = select(func.count()).select_from(self.table).where(*theirs, *self.conditions)
+        if await work.scalar(count) > self.most:
+            raise ConflictError(
+                f"The limit of {self.most:,} {self.nouns} is reached. {self.remedy}".rstrip()
+            )
 
 
 class TooMuchOpenError(RateLimitedError):

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import add
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from sqlalchemy import ColumnElement, Select, Text, case, cast, func, select, tuple_
+from typing_extensions import override
 
+from models.core.base import Nullable, Shape
 from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
 from runtime.database import UnitOfWork
@@ -38,6 +40,25 @@ class Page(Generic[Item]):
 
     items: list[Item]
     cursor: str | None
+
+
+class Listed(Shape):
+    """A page of a list on the wire: its items under the name that a list of the resource has."""
+
+    cursor: Nullable[str]
+
+    @classmethod
+    @override
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        # Fields of a base come first; a page is read from its items to its cursor.
+        cls.__pydantic_fields__["cursor"] = cls.__pydantic_fields__.pop("cursor")
+
+    @classmethod
+    def of(cls, page: Page[Row], shape: Callable[[Row], object] | None = None) -> Self:
+        """The items of a page as they are shown by `shape`, else read from rows by attribute."""
+        (name,) = cls.model_fields.keys() - {"cursor"}
+        items = page.items if shape is None else [shape(row) for row in page.items]
+        return cls.model_validate({name: items, "cursor": page.cursor})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Actor, Level, Placement, level_on
-from models.core.base import Id, Input, InputId, Moment, Nullable, Shape
+from models.core.base import Id, Input, InputId, Moment, Shape
 from models.core.bundles import USER, BundleKind, Stage
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.data.records.bundle import live_records
 from models.data.records.queries import RecordSubject, record_subject
 from models.messages.notification_preferences import NotificationKind
@@ -108,9 +108,8 @@ class RecordCommentDetail(Shape):
     deleted_at: Moment | None
 
 
-class RecordCommentList(Shape):
+class RecordCommentList(Listed):
     comments: list[RecordCommentDetail]
-    cursor: Nullable[str]
 
 
 _ANSWER = record_comment.alias("answer")
@@ -137,9 +136,7 @@ async def list_comments(
     )
     oldest = (record_comment.c.created_at, record_comment.c.id)
     shown = await page.ascending(work, statement, *oldest, of=RecordComment)
-    return RecordCommentList(
-        comments=[comment_detail(row) for row in shown.items], cursor=shown.cursor
-    )
+    return RecordCommentList.of(shown, comment_detail)
 
 
 def comment_detail(row: RecordComment) -> RecordCommentDetail:

@@ -38,12 +38,11 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
-    Nullable,
     Shape,
     deferred_adapter,
 )
 from models.core.bundles import BundleKind, Stage, shape_problem
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.revisions import next_updated_at
 from models.data.fields.bundle import of_live_databases
 from models.data.fields.commands import share_schema
@@ -149,9 +148,8 @@ class RecordTemplateShape(Shape):
     updated_at: Moment
 
 
-class RecordTemplateList(Shape):
+class RecordTemplateList(Listed):
     templates: list[RecordTemplateShape]
-    cursor: Nullable[str]
 
 
 def read_prefill(
@@ -183,8 +181,7 @@ async def list_templates(
         columns.workspace_id == workspace_id, columns.database_id == database_id
     )
     shown = await page.ascending(work, own, columns.label, columns.id, of=RecordTemplate)
-    templates = [RecordTemplateShape.model_validate(row) for row in shown.items]
-    return RecordTemplateList(templates=templates, cursor=shown.cursor)
+    return RecordTemplateList.of(shown)
 
 
 async def templates_by_field(

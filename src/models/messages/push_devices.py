@@ -26,8 +26,8 @@ from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal
-from models.core.base import Id, Input, Moment, Nullable, Shape, example
-from models.core.pagination import PageRequest
+from models.core.base import Id, Input, Moment, Shape, example
+from models.core.pagination import Listed, PageRequest
 from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -192,9 +192,8 @@ class PushDeviceBody(Shape):
     registered_at: Moment
 
 
-class PushDeviceList(Shape):
+class PushDeviceList(Listed):
     devices: list[PushDeviceBody]
-    cursor: Nullable[str]
 
 
 class WebPushKey(Shape):
@@ -210,9 +209,7 @@ async def list_push_devices(
     columns = push_device.c
     own = select(push_device).where(columns.user_id == principal.user_id)
     shown = await page.descending(work, own, columns.registered_at, columns.id, of=PushDevice)
-    return PushDeviceList(
-        devices=[PushDeviceBody.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
+    return PushDeviceList.of(shown)
 
 
 async def find_device(work: UnitOfWork, device_id: Id) -> PushDevice | None:

@@ -36,7 +36,7 @@ from sqlmodel import SQLModel
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Scope
 from models.core.base import Deleted, Id, Input, Label, Moment, Nullable, Shape
-from models.core.bounds import bounded
+from models.core.bounds import Bound
 from models.core.pagination import Page, PageRequest
 from models.core.secret_keys import is_older_key
 from runtime.clock import truncate
@@ -124,6 +124,14 @@ class ApiKey(SQLModel, table=True):
 
 api_key = table_of(ApiKey)
 
+KEYS = Bound(
+    api_key,
+    500,
+    "API keys",
+    conditions=(api_key.c.revoked_at.is_(None),),
+    remedy="Revoke some first.",
+)
+
 
 class ApiKeyBody(Shape):
     """A key as listings show it."""
@@ -181,9 +189,6 @@ class CreateApiKey(Input):
 
 
 _SHOWN = [column for column in api_key.c if column.name not in {"digest", "digest_key"}]
-
-MAX_KEYS = 500
-"""A workspace holds at most this many keys that are not revoked (architecture.md#bounds)."""
 
 
 async def page_of_keys(
@@ -245,15 +250,7 @@ async def create_key(
     if beyond:
         raise DeniedError(f"You can't grant scopes that you don't have: {', '.join(beyond)}.")
     check_expiry(body.expires_at, work.now)
-    async with bounded(
-        work,
-        api_key,
-        api_key.c.workspace_id == actor.workspace_id,
-        api_key.c.revoked_at.is_(None),
-        owner=actor.workspace_id,
-        most=MAX_KEYS,
-        refusal=f"The limit of {MAX_KEYS} API keys is reached. Revoke some first.",
-    ):
+    async with KEYS.place(work, actor.workspace_id):
         return await _issue(
             work,
             keys,

@@ -40,8 +40,8 @@ from sqlmodel import SQLModel
 
 from models.core import values
 from models.core.access.rules import Principal
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
-from models.core.bounds import bounded
+from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
+from models.core.bounds import Bound
 from models.core.filters.grammar import (
     OPERATORS,
     AllOf,
@@ -67,7 +67,7 @@ from models.core.filters.operands import (
 )
 from models.core.keys import Key
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.values import InvalidValueError, is_timezone
 from models.people.request_logs import request_log
 from models.people.users import app_user
@@ -280,9 +280,8 @@ class AudienceSegmentBody(Shape):
     created_at: Moment | None
 
 
-class AudienceSegmentList(Shape):
+class AudienceSegmentList(Listed):
     segments: list[AudienceSegmentBody]
-    cursor: Nullable[str]
 
 
 class CreateAudienceSegment(Input):
@@ -305,8 +304,8 @@ class CreateAudienceSegment(Input):
     rule: Annotated[dict[str, Any], documented_as("Filter")]
 
 
-MAX_SEGMENTS = 200
-"""Segments of a platform's own (architecture.md#bounds)."""
+SEGMENTS = Bound(audience_segment, 200, "segments", by=())
+"""Segments of a platform's own."""
 
 _segment = audience_segment.c
 _members = workspace_member.alias("members")
@@ -333,7 +332,7 @@ _FACTS: Mapping[Fact, ColumnElement[Any]] = {
 
 async def list_segments(work: UnitOfWork, page: PageRequest) -> AudienceSegmentList:
     """The segments that all platforms have, then the platform's own by key."""
-    rows = await work.rows(select(audience_segment).limit(MAX_SEGMENTS), of=AudienceSegment)
+    rows = await work.rows(select(audience_segment).limit(SEGMENTS.most), of=AudienceSegment)
     own = sorted((segment_body(row) for row in rows), key=lambda segment: segment.key)
     built_in = [
         AudienceSegmentBody(
@@ -358,7 +357,7 @@ async def list_segments(work: UnitOfWork, page: PageRequest) -> AudienceSegmentL
         if page.after is None or position(segment) > page.after
     ]
     shown = page.of(left, position)
-    return AudienceSegmentList(segments=shown.items, cursor=shown.cursor)
+    return AudienceSegmentList.of(shown)
 
 
 def segment_body(row: AudienceSegment) -> AudienceSegmentBody:
@@ -502,10 +501,7 @@ async def create_segment(
     )
     row = None
     if body.key not in BUILT_IN:
-        refusal = f"The limit of {MAX_SEGMENTS} segments is reached. Delete some first."
-        async with bounded(
-            work, audience_segment, owner="platform", most=MAX_SEGMENTS, refusal=refusal
-        ):
+        async with SEGMENTS.place(work):
             row = await work.first(statement, of=AudienceSegment)
     if row is None:
         raise ValidationError.at("key", f"A segment with the key {body.key} already exists.")

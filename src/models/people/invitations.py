@@ -22,8 +22,9 @@ from sqlmodel import SQLModel
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Principal, Role
-from models.core.base import Id, Input, Moment, Nullable, Shape
-from models.core.pagination import PageRequest
+from models.core.base import Id, Input, Moment, Shape
+from models.core.pagination import Listed, PageRequest
+from models.core.repository import Repository
 from models.people.members import RoleInput, check_role_given, has_address, outranks
 from models.people.users import find_user
 from models.people.workspaces import (
@@ -85,6 +86,8 @@ class Invitation(SQLModel, table=True):
 
 invitation = table_of(Invitation)
 
+INVITATIONS = Repository("invitation", invitation, Invitation)
+
 _ADDRESS = r"^[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+(\.[^@\s.<>()\",;:\\]+)+$"
 
 
@@ -112,9 +115,8 @@ class IssuedInvitation(Shape):
     token: str
 
 
-class InvitationList(Shape):
+class InvitationList(Listed):
     invitations: list[InvitationBody]
-    cursor: Nullable[str]
 
 
 OPEN = (invitation.c.accepted_at.is_(None), invitation.c.revoked_at.is_(None))
@@ -125,14 +127,7 @@ visible = WorkspaceOf(invitation.c.id)
 
 async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) -> InvitationList:
     """The invitations to the workspace, newest first, without their tokens."""
-    statement = invitations_of(actor.workspace_id)
-    shown = await page.descending(
-        work, statement, invitation.c.created_at, invitation.c.id, of=Invitation
-    )
-    return InvitationList(
-        invitations=[InvitationBody.model_validate(row) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    return InvitationList.of(await INVITATIONS.page(work, actor, page))
 
 
 def invitations_of(workspace_id: Id) -> Select[Any]:
@@ -226,8 +221,7 @@ async def revoke_invitation(work: UnitOfWork, actor: Actor, invitation_id: Id) -
     """
     this = (invitation.c.workspace_id == actor.workspace_id, invitation.c.id == invitation_id)
     await work.execute(update(invitation).where(*this, *OPEN).values(revoked_at=work.now))
-    row = await work.one(select(invitation).where(*this), "invitation")
-    return InvitationBody.model_validate(row)
+    return InvitationBody.model_validate(await INVITATIONS.find(work, actor, invitation_id))
 
 
 async def accept_invitation(

@@ -22,10 +22,10 @@ from sqlalchemy import (
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Role, Scope
-from models.core.base import Id, Input, Moment, Nullable, Shape
+from models.core.base import Id, Input, Moment, Shape
 from models.core.bundles import USER as BUNDLED_USER
 from models.core.bundles import BundleKind, ImportTarget, Row, Stage
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.people.users import USER, app_user, user_of
 from models.people.workspaces import WorkspaceMember, lock_members, workspace, workspace_member
 from runtime.database import UnitOfWork
@@ -65,9 +65,8 @@ class MemberBody(Shape):
     created_at: Moment
 
 
-class MemberList(Shape):
+class MemberList(Listed):
     members: list[MemberBody]
-    cursor: Nullable[str]
 
 
 class UpdateMember(Input):
@@ -87,9 +86,7 @@ async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> Mem
     members, columns = members_of(actor.workspace_id), workspace_member.c
     longest = (columns.created_at, columns.user_id)
     shown = await page.ascending(work, members, *longest, of=WorkspaceMember)
-    return MemberList(
-        members=[MemberBody.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
+    return MemberList.of(shown)
 
 
 async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberBody:

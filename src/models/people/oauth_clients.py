@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Nullable, Shape, example
-from models.core.bounds import bounded
+from models.core.bounds import Bound
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, table_of
@@ -56,7 +56,7 @@ class OauthClientWorkspace(Shape):
     workspace_id: Nullable[Id]
 
 
-MAX_CHOICES = 1_000
+CHOICES = Bound(oauth_client_choice, 1_000, "clients", by=("user_id",), remedy="")
 """Clients for which one person has chosen (architecture.md#bounds)."""
 
 
@@ -77,14 +77,7 @@ async def choose_workspace(
     if body.workspace_id not in member_of:
         raise NoMemberError
     values = {"workspace_id": body.workspace_id, "updated_at": work.now}
-    async with bounded(
-        work,
-        oauth_client_choice,
-        oauth_client_choice.c.user_id == principal.user_id,
-        owner=principal.user_id,
-        most=MAX_CHOICES,
-        refusal=f"The limit of {MAX_CHOICES} clients is reached.",
-    ):
+    async with CHOICES.place(work, principal.user_id):
         await work.execute(
             insert(oauth_client_choice)
             .values(user_id=principal.user_id, oauth_client_id=body.oauth_client_id, **values)

@@ -20,8 +20,8 @@ from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal
-from models.core.base import EXAMPLE_ID, Id, Input, Label, Moment, Nullable, Shape, example
-from models.core.pagination import PageRequest
+from models.core.base import EXAMPLE_ID, Id, Input, Label, Moment, Shape, example
+from models.core.pagination import Listed, PageRequest
 from models.people.users import USER, of_user
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
@@ -129,9 +129,8 @@ class WhatsNew(ReleaseState):
     releases: list[Release]
 
 
-class ReleaseList(Shape):
+class ReleaseList(Listed):
     releases: list[Release]
-    cursor: Nullable[str]
 
 
 MOST_SHOWN = 100
@@ -190,9 +189,7 @@ async def list_releases(
     if channel is not None:
         statement = statement.where(_notice.channel == channel.value)
     shown = await page.descending(work, statement, _notice.number, of=ReleaseNotice)
-    return ReleaseList(
-        releases=[Release.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
+    return ReleaseList.of(shown)
 
 
 async def _state_row(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> _StateRow:

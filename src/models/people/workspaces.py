@@ -26,8 +26,8 @@ from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.core.access.rules import Actor, Principal, Role, Scope
-from models.core.base import Deleted, Id, Input, Label, Moment, Nullable, Shape
-from models.core.pagination import PageRequest
+from models.core.base import Deleted, Id, Input, Label, Moment, Shape
+from models.core.pagination import Listed, PageRequest
 from models.core.purging import MAX_ROWS, purge
 from models.people.users import make_platform_admin, sync_profile
 from runtime.configuration.sections import DEVELOPMENT_ISSUER
@@ -120,9 +120,8 @@ class WorkspaceEntry(Shape):
     permissions: list[Scope]
 
 
-class WorkspaceList(Shape):
+class WorkspaceList(Listed):
     workspaces: list[WorkspaceEntry]
-    cursor: Nullable[str]
 
 
 class CreateWorkspace(Input):
@@ -170,8 +169,7 @@ async def page_of_workspaces(
     shown = await page.ascending(
         work, _living(list(roles)), columns.created_at, columns.id, of=Workspace
     )
-    entries = [entry(row, principal, roles[row.id]) for row in shown.items]
-    return WorkspaceList(workspaces=entries, cursor=shown.cursor)
+    return WorkspaceList.of(shown, lambda row: entry(row, principal, roles[row.id]))
 
 
 async def get_workspace(

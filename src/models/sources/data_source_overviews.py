@@ -8,10 +8,10 @@ from sqlalchemy import select
 
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, JsonObject, Moment, Shape
 from models.core.http_requests import hidden
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.schedules.timetables import PassedOver, schedule_notes
 from models.sources.data_source_runs.queries import latest_runs
 from models.sources.data_source_runs.rules import DataSourceRunStatus
@@ -58,9 +58,8 @@ class DataSourceDetail(Shape):
     updated_at: Moment
 
 
-class DataSourceList(Shape):
+class DataSourceList(Listed):
     data_sources: list[DataSourceDetail]
-    cursor: Nullable[str]
 
 
 async def get_data_source(

@@ -6,9 +6,9 @@ from models.content.files.commands import register_private_file
 from models.content.files.queries import StoredFile, stored_file
 from models.content.files.rules import Content, file_name
 from models.core.access.rules import Actor, Scope
-from models.core.base import EXAMPLE_ID, Id, Input, Moment, Nullable, Shape, example
+from models.core.base import EXAMPLE_ID, Id, Input, Moment, Shape, example
 from models.core.lifecycle.lost_workers import with_worker_wait
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.messages.jobs.commands import accept_job, cancel_job
 from models.messages.jobs.queries import JOB, JobRow, find_job, job_actor, jobs_of, open_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -49,7 +49,7 @@ class WorkspaceExport(Shape):
     completed_at: Moment | None = None
 
 
-class WorkspaceExportList(Shape):
+class WorkspaceExportList(Listed):
     """A page of exports, each without its `file`."""
 
     model_config = Shape.model_config | example(
@@ -62,7 +62,6 @@ class WorkspaceExportList(Shape):
     )
 
     workspace_exports: list[WorkspaceExport]
-    cursor: Nullable[str]
 
 
 async def workspace_export(
@@ -82,8 +81,7 @@ async def list_workspace_exports(
     """The exports of the workspace, newest first, without their files."""
     rows = jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *JOB)
     found = await page.descending(work, rows, JOB.id, of=JobRow)
-    shown = [_shown(row, None) for row in found.items]
-    return WorkspaceExportList(workspace_exports=shown, cursor=found.cursor)
+    return WorkspaceExportList.of(found, lambda row: _shown(row, None))
 
 
 def _shown(found: JobRow, file: StoredFile | None) -> WorkspaceExport:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models.automation.saved_run_filters import MAX_FILTERS
+from models.automation.saved_run_filters import FILTERS
 from models.core.access.rules import Role
 from tests.support.automations import create, read, refusal
 from tests.support.client import Client
@@ -91,8 +91,8 @@ async def test_a_filter_names_an_automation_that_is_seen(
 async def test_filters_are_bounded_and_go_with_their_member(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert MAX_FILTERS == 100
-    monkeypatch.setattr("models.automation.saved_run_filters.MAX_FILTERS", 2)
+    assert FILTERS.limit.most == 100
+    monkeypatch.setattr(FILTERS.limit, "most", 2)
     user_id, token = await space.member(Role.EDITOR)
     headers = {"Authorization": f"Bearer {token}"}
     body = {"label": "Mine", "query": {}}

@@ -102,7 +102,7 @@ async def test_secrets_are_listed_by_name_in_pages(client: Client, space: Space)
 async def test_two_at_once_do_not_exceed_the_limit(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_SECRETS", 3)
+    monkeypatch.setattr(store.SECRETS, "most", 3)
     paths = [f"{space.path}/secrets/s{number}" for number in range(12)]
     answers = await asyncio.gather(*(client.put(path, json={"value": "x"}) for path in paths))
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [409] * 9

@@ -8,8 +8,7 @@ from sqlalchemy import select, update
 
 from models.core.access.rules import Role, Scope
 from models.core.base import Id
-from models.sources.connections import commands
-from models.sources.connections.queries import open_connection
+from models.sources.connections.queries import CONNECTIONS, open_connection
 from models.sources.connections.tables import connection
 from runtime.crypto import UnreadableError
 from tests.support.automations import read, refusal
@@ -198,7 +197,7 @@ async def test_a_deleted_connection_is_gone_with_its_credentials(
 async def test_two_at_once_do_not_exceed_the_limit(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(CONNECTIONS.limit, "most", 3)
     path = connections(space)
     answers = await asyncio.gather(*(client.post(path, json=HTTP) for _ in range(9)))
     assert sorted(answer.status_code for answer in answers) == [201] * 3 + [409] * 6

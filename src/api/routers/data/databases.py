@@ -79,7 +79,7 @@ async def list_database_templates(
 ) -> Data[DatabaseTemplateList]:
     """List the database templates the platform ships."""
     page = request.page("database templates", limit, cursor).among(templates.list_templates())
-    return Data(DatabaseTemplateList(templates=page.items, cursor=page.cursor))
+    return Data(DatabaseTemplateList.of(page))
 
 
 @templates_router.post(

@@ -71,7 +71,7 @@ async def list_providers(
     """List the providers that a workspace can connect to, and whether each is switched on."""
     listed = await commands.list_providers(request.work, request.actor)
     page = request.page("providers", limit, cursor).among(listed)
-    return Data(ProviderList(providers=page.items, cursor=page.cursor))
+    return Data(ProviderList.of(page))
 
 
 @router.put(

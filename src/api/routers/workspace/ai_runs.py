@@ -92,7 +92,7 @@ async def list_starter_templates(
 ) -> Data[StarterTemplateList]:
     """List the starter templates."""
     page = request.page("starter templates", limit, cursor).among(seeding.list_templates())
-    return Data(StarterTemplateList(templates=page.items, cursor=page.cursor))
+    return Data(StarterTemplateList.of(page))
 
 
 router = Router(tags=["ai"])

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from models.automation.actions.rules import ActionKind
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape
+from models.core.base import Id, Input, JsonObject, Label, Moment, Shape
 from models.core.keys import Key
+from models.core.pagination import Listed
 
 
 class ActionConfig(Input):
@@ -52,6 +53,5 @@ class ActionDetail(Shape):
     updated_at: Moment
 
 
-class ActionList(Shape):
+class ActionList(Listed):
     actions: list[ActionDetail]
-    cursor: Nullable[str]

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import select, update
 
-from models.automation.alert_rules.queries import get_rule, load
+from models.automation.alert_rules.queries import RULES, get_rule
 from models.automation.alert_rules.rules import (
-    MAX_RULES,
     UNSEEN_RUN,
     AlertChange,
     AlertDisabledReason,
@@ -32,8 +31,6 @@ from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
 from models.core.access.rules import Actor, Principal
 from models.core.base import Deleted, Id, JsonObject
-from models.core.bounds import bounded
-from models.core.revisions import next_updated_at
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify
 from models.messages.workspace_events.log import append_event
@@ -58,32 +55,19 @@ async def create_rule(
     """
     recipients = body.recipient_user_ids or [actor.user_id]
     await _check_recipients(work, actor, recipients)
-    async with bounded(
-        work,
-        alert_rule,
-        _rule.workspace_id == actor.workspace_id,
-        owner=actor.workspace_id,
-        most=MAX_RULES,
-        refusal=f"The workspace has {MAX_RULES} alert rules; delete some first.",
-    ):
-        await work.execute(
-            insert(alert_rule).values(
-                id=rule_id,
-                workspace_id=actor.workspace_id,
-                label=body.label,
-                **await _watching(work, actor, body.condition),
-                recipient_user_ids=list(dict.fromkeys(recipients)),
-                repeat_minutes=body.repeat_minutes,
-                enabled=body.enabled,
-                disabled_reason=None if body.enabled else AlertDisabledReason.MANUAL.value,
-                state=AlertState.OK.value,
-                saved_by_user_id=actor.user_id,
-                watched_since=work.now,
-                due_at=work.now,
-                created_at=work.now,
-                updated_at=work.now,
-            )
-        )
+    values = {
+        "label": body.label,
+        **await _watching(work, actor, body.condition),
+        "recipient_user_ids": list(dict.fromkeys(recipients)),
+        "repeat_minutes": body.repeat_minutes,
+        "enabled": body.enabled,
+        "disabled_reason": None if body.enabled else AlertDisabledReason.MANUAL.value,
+        "state": AlertState.OK.value,
+        "saved_by_user_id": actor.user_id,
+        "watched_since": work.now,
+        "due_at": work.now,
+    }
+    await RULES.add(work, actor, rule_id, values)
     return await get_rule(work, actor, rule_id)
 
 
@@ -95,7 +79,7 @@ async def update_rule(
     A rule that fires and is disabled, or watches something else, fires no more. Raises
     NotFoundError for what the actor does not see, or who is no member.
     """
-    row = await load(work, actor, rule_id, lock=True)
+    row = await RULES.find(work, actor, rule_id, lock=True)
     values: dict[str, Any] = {}
     if body.label is not None:
         values["label"] = body.label
@@ -117,19 +101,13 @@ async def update_rule(
         ended = Resolution.CHANGED if anew else Resolution.DISABLED
         await end_firing(work, row, ended, _CHANGED if anew else _DISABLED)
         values["state"] = AlertState.OK.value
-    values |= {
-        "saved_by_user_id": actor.user_id,
-        "updated_at": next_updated_at(_rule.updated_at, work.now),
-    }
-    await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))
+    await RULES.change(work, actor, rule_id, {**values, "saved_by_user_id": actor.user_id})
     return await get_rule(work, actor, rule_id)
 
 
 async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> Deleted:
     """Delete a rule with its firings. Raises NotFoundError."""
-    row = await load(work, actor, rule_id, lock=True)
-    await work.execute(delete(alert_rule).where(_rule.id == row.id))
-    return Deleted(id=row.id)
+    return await RULES.delete(work, actor, rule_id)
 
 
 async def disable(work: UnitOfWork, row: AlertRule, reason: AlertDisabledReason) -> None:
@@ -229,29 +207,8 @@ _DISABLED_BODIES: Mapping[AlertDisabledReason, str] = {
 }
 
 
-class AnnouncedRule(Protocol):
-    """The parts of a rule that are announced, and to whom."""
-
-    id: Id
-    workspace_id: Id
-    label: str
-    kind: str
-    automation_id: Id | None
-    connection_id: Id | None
-    recipient_user_ids: list[Id]
-    saved_by_user_id: Id
-
-
-class Firing(Protocol):
-    """The firing that is announced."""
-
-    id: Id
-    message: str
-    run_id: Id | None
-
-
 async def log_change(
-    work: UnitOfWork, rule: AnnouncedRule, change: AlertChange, firing: Firing, message: str
+    work: UnitOfWork, rule: AlertRule, change: AlertChange, firing: AlertFiring, message: str
 ) -> None:
     """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
     private = await _is_private(work, rule)
@@ -268,9 +225,9 @@ async def log_change(
 
 async def notify_change(
     work: UnitOfWork,
-    rule: AnnouncedRule,
+    rule: AlertRule,
     change: AlertChange,
-    firing: Firing,
+    firing: AlertFiring,
     key: str,
     message: str,
 ) -> None:
@@ -301,9 +258,7 @@ async def notify_change(
         await notify(work, rule.workspace_id, sorted(recipients - set(told)), brief)
 
 
-async def notify_disabled(
-    work: UnitOfWork, rule: AnnouncedRule, reason: AlertDisabledReason
-) -> None:
+async def notify_disabled(work: UnitOfWork, rule: AlertRule, reason: AlertDisabledReason) -> None:
     """Notify the recipients that a rule watches nothing any more."""
     notice = Notice(
         kind=NotificationKind.ALERT,
@@ -315,14 +270,14 @@ async def notify_disabled(
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
 
 
-async def _is_private(work: UnitOfWork, rule: AnnouncedRule) -> bool:
+async def _is_private(work: UnitOfWork, rule: AlertRule) -> bool:
     """True of a rule about a connection that its saver alone sees."""
     if rule.connection_id is None:
         return False
     return not await is_shared(work, rule.workspace_id, rule.connection_id)
 
 
-def _ids(rule: AnnouncedRule, firing_id: Id) -> dict[str, str]:
+def _ids(rule: AlertRule, firing_id: Id) -> dict[str, str]:
     return {
         "alertRuleId": str(rule.id),
         "firingId": str(firing_id),
@@ -332,7 +287,7 @@ def _ids(rule: AnnouncedRule, firing_id: Id) -> dict[str, str]:
 
 
 async def _item_of(
-    work: UnitOfWork, rule: AnnouncedRule, firing: Firing | None = None
+    work: UnitOfWork, rule: AlertRule, firing: AlertFiring | None = None
 ) -> Id | None:
     """The item of the automation that a rule is about, or whose run it met."""
     in_workspace = select(AUTOMATION.item_id).where(AUTOMATION.workspace_id == rule.workspace_id)

@@ -20,7 +20,6 @@ from models.automation.alert_rules.rules import (
 from models.automation.alert_rules.shapes import (
     AlertCondition,
     AlertFiringList,
-    AlertFiringShape,
     AlertKind,
     AlertRuleList,
     AlertRuleShape,
@@ -46,8 +45,10 @@ from models.automation.automations.queries import open_automations
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.core.bounds import Bound
 from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
+from models.core.repository import Repository
 from models.sources.connections.queries import failing, seen_connections
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
@@ -87,7 +88,7 @@ async def list_rules(
     if state is not None:
         statement = statement.where(_rule.state == state.value)
     rows = await page.ascending(work, statement, _rule.label, _rule.id, of=_ShownRule)
-    return AlertRuleList(alert_rules=[_shape(row) for row in rows.items], cursor=rows.cursor)
+    return AlertRuleList.of(rows, _shape)
 
 
 async def get_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertRuleShape:
@@ -100,47 +101,39 @@ async def list_firings(
     work: UnitOfWork, actor: Actor, rule_id: Id, page: PageRequest
 ) -> AlertFiringList:
     """The firings of a rule that the actor sees, the newest first. Raises NotFoundError."""
-    await load(work, actor, rule_id)
+    await RULES.find(work, actor, rule_id)
     told = (_firing.id, _firing.fired_at, _firing.resolved_at, _firing.resolution)
     seen = open_automations(actor, Level.VIEW)
     statement = select(*told, *_findings(actor, seen)).where(
         _firing.workspace_id == actor.workspace_id, _firing.alert_rule_id == rule_id
     )
     rows = await page.descending(work, statement, _firing.fired_at, _firing.id, of=AlertFiring)
-    return AlertFiringList(
-        firings=[AlertFiringShape.model_validate(row) for row in rows.items], cursor=rows.cursor
-    )
+    return AlertFiringList.of(rows)
 
 
 async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertTest:
     """The condition of a rule as the actor sees it now; nobody is told. Raises NotFoundError."""
-    row = await load(work, actor, rule_id)
+    row = await RULES.find(work, actor, rule_id)
     context = CheckContext(actor, row.watched_since, row.pending_since)
     result = await check_condition(work, context, read_condition(row.condition))
     return AlertTest.model_validate(result)
 
 
-async def load(work: UnitOfWork, actor: Actor, rule_id: Id, *, lock: bool = False) -> AlertRule:
-    """The row of a rule that the actor sees. Raises NotFoundError."""
-    statement = visible_rules(actor, select(alert_rule)).where(_rule.id == rule_id)
-    if lock:
-        statement = statement.with_for_update(of=alert_rule)
-    return await work.one(statement, "alert rule", of=AlertRule)
-
-
-def visible_rules(
-    actor: Actor, rules: Select[Any], automations: Select[Any] | None = None
-) -> Select[Any]:
-    """The rules that name no automation and no connection that is closed to the actor.
+def _sees(actor: Actor, automations: Select[Any] | None = None) -> tuple[ColumnElement[bool], ...]:
+    """The conditions on rules that name no automation and no connection closed to the actor.
 
     `automations` selects the ids that are open to the actor, where the statement has it already.
     """
     seen = open_automations(actor, Level.VIEW) if automations is None else automations
-    return rules.where(
-        _rule.workspace_id == actor.workspace_id,
+    return (
         or_(_rule.automation_id.is_(None), _rule.automation_id.in_(seen)),
         or_(_rule.connection_id.is_(None), _rule.connection_id.in_(seen_connections(actor))),
     )
+
+
+RULES = Repository(
+    "alert rule", alert_rule, AlertRule, _sees, Bound(alert_rule, 100, "alert rules")
+)
 
 
 def _shown(actor: Actor) -> Select[Any]:
@@ -148,7 +141,9 @@ def _shown(actor: Actor) -> Select[Any]:
     seen = open_automations(actor, Level.VIEW)
     message, *_ = _findings(actor, seen)
     rules = select(alert_rule, _firing.fired_at, message)
-    return visible_rules(actor, rules.outerjoin(alert_firing, its_firing), seen)
+    return rules.outerjoin(alert_firing, its_firing).where(
+        _rule.workspace_id == actor.workspace_id, *_sees(actor, seen)
+    )
 
 
 def _findings(actor: Actor, automations: Select[Any]) -> Sequence[ColumnElement[Any]]:

@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from models.core.base import Id
 
-MAX_RULES = 100
-"""Alert rules of a workspace (architecture.md#bounds)."""
 UNSEEN_RUN = "The rule matches a run you have no access to."
 """The message of a firing for who does not see the run that it names."""
 

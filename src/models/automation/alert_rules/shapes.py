@@ -16,12 +16,12 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
-    Nullable,
     Shape,
     deferred_adapter,
     example,
 )
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 
 _DAY, _MONTH = 24 * 60, 30 * 24 * 60
 MOST_RUNS = 1_000
@@ -239,11 +239,10 @@ class AlertRuleShape(Shape):
     updated_at: Moment
 
 
-class AlertRuleList(Shape):
+class AlertRuleList(Listed):
     """A page of the alert rules that the caller sees, by name."""
 
     alert_rules: list[AlertRuleShape]
-    cursor: Nullable[str]
 
 
 class AlertFiringShape(Shape):
@@ -258,11 +257,10 @@ class AlertFiringShape(Shape):
     resolution: Resolution | None = None
 
 
-class AlertFiringList(Shape):
+class AlertFiringList(Listed):
     """A page of the firings of a rule, the newest first."""
 
     firings: list[AlertFiringShape]
-    cursor: Nullable[str]
 
 
 class AlertTest(Shape):

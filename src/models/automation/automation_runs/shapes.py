@@ -10,6 +10,7 @@ from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.graph.configs import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.openapi import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, array_of, object_of
+from models.core.pagination import Listed
 from models.core.pauses.shapes import WAITING_FOR
 
 _WAITING = object_of(
@@ -242,9 +243,8 @@ class NodeRunWithAttempts(NodeRunShape):
     attempts: list[NodeRunAttemptShape]
 
 
-class NodeRunList(Shape):
+class NodeRunList(Listed):
     node_runs: list[NodeRunWithAttempts]
-    cursor: Nullable[str]
 
 
 class AutomationRunShape(Shape):

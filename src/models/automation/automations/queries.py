@@ -26,7 +26,6 @@ from models.automation.automations.shapes import (
     AutomationSummary,
     AutomationVersionDetail,
     AutomationVersionList,
-    AutomationVersionShape,
 )
 from models.automation.automations.tables import (
     Automation,
@@ -148,10 +147,7 @@ async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) ->
     shown = await page.descending(
         work, statement, automation.c.created_at, automation.c.id, of=Automation
     )
-    return AutomationList(
-        automations=[AutomationSummary.model_validate(row) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    return AutomationList.of(shown)
 
 
 async def next_due(work: UnitOfWork, actor: Actor, most: int) -> list[AutomationSummary]:
@@ -193,10 +189,7 @@ async def list_versions(
         statement = statement.where(version.version < page.after[0])
     rows = await work.rows(statement.limit(page.fetch))
     shown = page.of(rows, lambda row: (row.version,))
-    return AutomationVersionList(
-        versions=[AutomationVersionShape.model_validate(row) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    return AutomationVersionList.of(shown)
 
 
 async def version_detail(

@@ -11,8 +11,9 @@ from pydantic import Field, model_validator
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.triggers.kinds import TriggerKind
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 from models.core.schedules.timetables import PassedOver
 from models.core.values import InputMoment
 
@@ -146,9 +147,8 @@ class AutomationDetail(AutomationSummary):
     schedule_notes: list[str]
 
 
-class AutomationList(Shape):
+class AutomationList(Listed):
     automations: list[AutomationSummary]
-    cursor: Nullable[str]
 
 
 class AutomationVersionShape(Shape):
@@ -172,9 +172,8 @@ class AutomationVersionDetail(AutomationVersionShape):
     graph: GraphJson
 
 
-class AutomationVersionList(Shape):
+class AutomationVersionList(Listed):
     versions: list[AutomationVersionShape]
-    cursor: Nullable[str]
 
 
 class PreviewSchedule(Input):

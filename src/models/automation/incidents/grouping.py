@@ -28,7 +28,7 @@ from models.automation.automation_runs.history import touched_records
 from models.automation.automation_runs.queries import RUN, failed_node_of
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.incidents.closing import announce, failure_notice
-from models.automation.incidents.queries import IncidentRecordList, IncidentRecordShape
+from models.automation.incidents.queries import IncidentRecordList
 from models.automation.incidents.rules import (
     Course,
     IncidentChange,
@@ -303,7 +303,4 @@ async def list_incident_records(
     rows = await page.descending(
         work, statement, _record.last_failed_at, _record.record_id, of=_NamedRecord
     )
-    return IncidentRecordList(
-        records=[IncidentRecordShape.model_validate(row) for row in rows.items],
-        cursor=rows.cursor,
-    )
+    return IncidentRecordList.of(rows)

@@ -28,8 +28,8 @@ from models.automation.incidents.tables import (
 from models.automation.run_operations.rules import MAX_RATE, MIN_RATE
 from models.content.items.queries import PlacementOf
 from models.core.access.rules import Actor, Level
-from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Nullable, Shape, example
-from models.core.pagination import PageRequest
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
+from models.core.pagination import Listed, PageRequest
 from runtime.database import UnitOfWork
 
 MAX_NOTE = 2_000
@@ -71,11 +71,10 @@ class IncidentSummary(Shape):
     note: str
 
 
-class IncidentList(Shape):
+class IncidentList(Listed):
     """A page of incidents, the one that was opened last first."""
 
     incidents: list[IncidentSummary]
-    cursor: Nullable[str]
 
 
 class IncidentVersionCount(Shape):
@@ -113,11 +112,10 @@ class IncidentRunShape(Shape):
     failed_at: Moment
 
 
-class IncidentRunList(Shape):
+class IncidentRunList(Listed):
     """A page of the runs of an incident, the one that failed last first."""
 
     runs: list[IncidentRunShape]
-    cursor: Nullable[str]
 
 
 class IncidentRecordShape(Shape):
@@ -132,11 +130,10 @@ class IncidentRecordShape(Shape):
     last_run_id: Id
 
 
-class IncidentRecordList(Shape):
+class IncidentRecordList(Listed):
     """A page of the records of an incident that the caller sees, the last one concerned first."""
 
     records: list[IncidentRecordShape]
-    cursor: Nullable[str]
 
 
 class UpdateIncident(Input):
@@ -209,9 +206,7 @@ async def list_incidents(
     rows = await page.descending(
         work, statement, _incident.opened_at, _incident.id, of=_NamedIncident
     )
-    return IncidentList(
-        incidents=[IncidentSummary(**_summary(row)) for row in rows.items], cursor=rows.cursor
-    )
+    return IncidentList.of(rows, lambda row: IncidentSummary(**_summary(row)))
 
 
 async def count_open(work: UnitOfWork, actor: Actor, most: int) -> int:
@@ -251,9 +246,7 @@ async def list_incident_runs(
         _kept.workspace_id == actor.workspace_id, _kept.incident_id == incident_id
     )
     rows = await page.descending(work, statement, _kept.failed_at, _kept.run_id, of=IncidentRun)
-    return IncidentRunList(
-        runs=[IncidentRunShape.model_validate(row) for row in rows.items], cursor=rows.cursor
-    )
+    return IncidentRunList.of(rows)
 
 
 async def load(work: UnitOfWork, actor: Actor, incident_id: Id) -> Incident:

@@ -29,13 +29,12 @@ from models.core.base import (
     InputId,
     JsonObject,
     Moment,
-    Nullable,
     Shape,
     example,
 )
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 
@@ -176,9 +175,8 @@ class RunOperationShape(Shape):
     completed_at: Moment | None = None
 
 
-class RunOperationList(Shape):
+class RunOperationList(Listed):
     run_operations: list[RunOperationShape]
-    cursor: Nullable[str]
 
 
 class RunResult(Shape):
@@ -190,11 +188,10 @@ class RunResult(Shape):
     new_run_id: Id | None = None
 
 
-class RunResultList(Shape):
+class RunResultList(Listed):
     """A page of results in the order in which runs are treated."""
 
     results: list[RunResult]
-    cursor: Nullable[str]
 
 
 class CancelRuns(Input):
@@ -249,7 +246,7 @@ async def operation_detail(work: UnitOfWork, actor: Actor, operation_id: Id) -> 
 async def list_operations(work: UnitOfWork, actor: Actor, page: PageRequest) -> RunOperationList:
     """The operations that the actor sees, newest first."""
     rows = await page.descending(work, _visible(actor), _operation.id, of=OperationRow)
-    return RunOperationList(run_operations=[shown(row) for row in rows.items], cursor=rows.cursor)
+    return RunOperationList.of(rows, shown)
 
 
 async def list_results(
@@ -267,9 +264,7 @@ async def list_results(
     if outcome is not None:
         statement = statement.where(_result.outcome == outcome)
     rows = await page.ascending(work, statement, _result.position, of=Any)
-    return RunResultList(
-        results=[RunResult.model_validate(row) for row in rows.items], cursor=rows.cursor
-    )
+    return RunResultList.of(rows)
 
 
 async def automation_labels(

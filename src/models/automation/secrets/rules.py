@@ -1,4 +1,4 @@
-"""Bounds of secrets: names, sizes, how many."""
+"""Bounds of secrets: names and sizes."""
 
 import re
 from typing import Annotated
@@ -7,8 +7,6 @@ from pydantic import AfterValidator, Field
 
 from models.core.base import Id
 
-MAX_SECRETS = 500
-"""A workspace holds at most this many secrets (architecture.md#bounds)."""
 MAX_BYTES = 8 * 1024
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 

@@ -18,11 +18,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
-from models.automation.secrets.rules import MAX_SECRETS, SecretValue, is_secret_name, secret_place
+from models.automation.secrets.rules import SecretValue, is_secret_name, secret_place
 from models.core.access.rules import Actor
-from models.core.base import Id, Input, Moment, Nullable, Shape
-from models.core.bounds import bounded
-from models.core.pagination import PageRequest
+from models.core.base import Id, Input, Moment, Shape
+from models.core.bounds import Bound
+from models.core.pagination import Listed, PageRequest
 from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, Work
 from runtime.errors import NotFoundError, ValidationError
@@ -48,6 +48,8 @@ class WorkspaceSecret(SQLModel, table=True):
 
 workspace_secret = table_of(WorkspaceSecret)
 
+SECRETS = Bound(workspace_secret, 500, "secrets")
+
 
 class SecretBody(Shape):
     """A secret as everybody sees it."""
@@ -57,9 +59,8 @@ class SecretBody(Shape):
     updated_at: Moment
 
 
-class SecretList(Shape):
+class SecretList(Listed):
     secrets: list[SecretBody]
-    cursor: Nullable[str]
 
 
 class PutSecret(Input):
@@ -79,8 +80,7 @@ async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> Sec
         shown.workspace_id == actor.workspace_id
     )
     found = await page.ascending(work, statement, shown.name, of=WorkspaceSecret)
-    secrets = [SecretBody.model_validate(row) for row in found.items]
-    return SecretList(secrets=secrets, cursor=found.cursor)
+    return SecretList.of(found)
 
 
 _SEALED = PreparedStatement(
@@ -141,14 +141,7 @@ async def put_secret(
         created_at=work.now,
         updated_at=work.now,
     )
-    async with bounded(
-        work,
-        workspace_secret,
-        workspace_secret.c.workspace_id == actor.workspace_id,
-        owner=actor.workspace_id,
-        most=MAX_SECRETS,
-        refusal=f"The workspace has {MAX_SECRETS} secrets; delete some first.",
-    ):
+    async with SECRETS.place(work, actor.workspace_id):
         row = await work.first(
             statement.on_conflict_do_update(
                 index_elements=["workspace_id", "name"],

@@ -21,8 +21,8 @@ from models.content.files.tables import file
 from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.core.access.rules import MANAGERS, Actor, Level, Placement, Scope, level_on
-from models.core.base import Id, Moment, Nullable, Shape
-from models.core.pagination import PageRequest
+from models.core.base import Id, Moment, Shape
+from models.core.pagination import Listed, PageRequest
 from models.people.workspaces import live_workspace_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -41,9 +41,8 @@ class StoredFile(Shape):
     created_at: Moment
 
 
-class StoredFileList(Shape):
+class StoredFileList(Listed):
     files: list[StoredFile]
-    cursor: Nullable[str]
 
 
 class FileRow(Protocol):
@@ -209,9 +208,7 @@ async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> Store
     at_root = and_(seen, ~places.exists())
     statement = _files(actor.workspace_id).where(or_(opened.exists(), at_root))
     shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=FileRow)
-    return StoredFileList(
-        files=[as_stored_file(row, page.keys, work.now) for row in shown.items], cursor=shown.cursor
-    )
+    return StoredFileList.of(shown, lambda row: as_stored_file(row, page.keys, work.now))
 
 
 def _files(workspace_id: Id) -> Select[Any]:

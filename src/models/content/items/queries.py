@@ -324,7 +324,7 @@ async def list_items(
     else:
         children = statement.where(await _children_of(work, actor, parent_id))
         shown = await page.ascending(work, children, item.c.position, item.c.id, of=ItemRow)
-    return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
+    return ItemList.of(shown, item_detail)
 
 
 async def _children_of(

@@ -22,6 +22,7 @@ from models.core.base import (
     Order,
     Shape,
 )
+from models.core.pagination import Listed
 from models.core.problems import refused_for
 from runtime.ids import parse_id
 
@@ -87,9 +88,8 @@ class ItemDetail(Shape):
     updated_at: Moment
 
 
-class ItemList(Shape):
+class ItemList(Listed):
     items: list[ItemDetail]
-    cursor: Nullable[str]
 
 
 class ItemRow(Protocol):

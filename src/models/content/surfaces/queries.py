@@ -25,7 +25,6 @@ from models.content.surfaces.shapes import (
     BlockDetail,
     BlockList,
     BlockTree,
-    CommentDetail,
     CommentList,
     SurfaceDetail,
 )
@@ -193,7 +192,7 @@ async def list_blocks(
         else block.c.parent_block_id == parent_block_id,
     )
     shown = await page.ascending(work, statement, *_ORDER, of=BlockRow)
-    return BlockList(blocks=[block_detail(row) for row in shown.items], cursor=shown.cursor)
+    return BlockList.of(shown, block_detail)
 
 
 async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockDetail:
@@ -271,6 +270,4 @@ async def list_comments(
             | (surface_comment.c.parent_comment_id == parent_comment_id)
         )
     shown = await page.ascending(work, statement, *order, of=SurfaceComment)
-    return CommentList(
-        comments=[CommentDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
+    return CommentList.of(shown)

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from models.content.surfaces.rules.contents import SurfaceKind
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.pagination import Listed
 
 MAX_ADDED = 500
 MAX_BLOCKS = 5_000
@@ -103,9 +104,8 @@ class BlockTree(BlockBody):
     children: "list[BlockTree]"
 
 
-class BlockList(Shape):
+class BlockList(Listed):
     blocks: list[BlockDetail]
-    cursor: Nullable[str]
 
 
 class ChangedBlock(Shape):
@@ -174,6 +174,5 @@ class CommentDetail(Shape):
     updated_at: Moment
 
 
-class CommentList(Shape):
+class CommentList(Listed):
     comments: list[CommentDetail]
-    cursor: Nullable[str]

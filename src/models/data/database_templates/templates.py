@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from models.core.access.rules import Actor
-from models.core.base import Id, Input, InputId, Label, Nullable, Order, Shape
+from models.core.base import Id, Input, InputId, Label, Order, Shape
 from models.core.keys import slug
+from models.core.pagination import Listed
 from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
 from models.data.fields.rules.fields import FieldKind
@@ -95,9 +96,8 @@ class DatabaseTemplateShape(Shape):
     record_templates: list[str]
 
 
-class DatabaseTemplateList(Shape):
+class DatabaseTemplateList(Listed):
     templates: list[DatabaseTemplateShape]
-    cursor: Nullable[str]
 
 
 def list_templates() -> list[DatabaseTemplateShape]:

@@ -42,9 +42,7 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
     database_ids = [row.id for row in result.items]
     fields = await shown_fields(work, actor.workspace_id, database_ids)
     views = await shown_views(work, actor, database_ids)
-    return DatabaseList(
-        databases=[_detail(row, fields, views) for row in result.items], cursor=result.cursor
-    )
+    return DatabaseList.of(result, lambda row: _detail(row, fields, views))
 
 
 class _DatabaseWithItem(Protocol):

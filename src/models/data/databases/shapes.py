@@ -13,11 +13,11 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
-    Nullable,
     Order,
     Shape,
 )
 from models.core.keys import Key
+from models.core.pagination import Listed
 from models.core.values import MomentText
 from models.data.fields.rules.fields import FieldKind
 from models.data.fields.shapes import (
@@ -223,6 +223,5 @@ class DatabaseDetail(Shape):
     updated_at: Moment
 
 
-class DatabaseList(Shape):
+class DatabaseList(Listed):
     databases: list[DatabaseDetail]
-    cursor: Nullable[str]

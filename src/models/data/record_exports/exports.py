@@ -192,7 +192,7 @@ async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> Exp
     if actor.role not in MANAGERS:
         rows = rows.where(JOB.actor_user_id == actor.user_id)
     jobs = await page.descending(work, rows, JOB.id, of=JobRow)
-    return ExportList(exports=[_shown(job, None) for job in jobs.items], cursor=jobs.cursor)
+    return ExportList.of(jobs, lambda job: _shown(job, None))
 
 
 def _shown(job: JobRow, stored: StoredFile | None) -> ExportDetail:

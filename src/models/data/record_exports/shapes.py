@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from models.content.files.queries import StoredFile
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 from models.data.records.shapes import MAX_SORTS, Sort
 from models.messages.jobs.rules import JobStatus
 
@@ -50,8 +51,7 @@ class ExportDetail(Shape):
     completed_at: Moment | None
 
 
-class ExportList(Shape):
+class ExportList(Listed):
     """A page of exports, each without its `file`."""
 
     exports: list[ExportDetail]
-    cursor: Nullable[str]

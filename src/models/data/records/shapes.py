@@ -8,6 +8,7 @@ from typing_extensions import TypeAliasType
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.core.keys import Key
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 from models.core.values import MomentText
 from models.data.fields.rules.settings import Aggregate
 
@@ -231,9 +232,8 @@ class RecordDetail(Shape):
 _WITHOUT_VALUES = {"contentSurfaceId": None, "createdByUserId": None, "updatedByUserId": None}
 
 
-class RecordList(Shape):
+class RecordList(Listed):
     records: list[RecordDetail]
-    cursor: Nullable[str]
 
 
 class RecordGroup(Shape):

@@ -57,9 +57,7 @@ async def list_views(
     """The views of a database that the actor sees, in order; standalone ones are items."""
     statement = select(view).where(view.c.database_id == database_id, *_listed(actor))
     shown = await page.ascending(work, statement, *_ORDER, of=View)
-    return ViewList(
-        views=[ViewShape.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
+    return ViewList.of(shown)
 
 
 async def get_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> ViewShape:

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.keys import Key
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
 
 MAX_VIEWS = 200
@@ -133,6 +134,5 @@ class ViewShape(Shape):
     updated_at: Moment
 
 
-class ViewList(Shape):
+class ViewList(Listed):
     views: list[ViewShape]
-    cursor: Nullable[str]

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
 
 from models.core.access.rules import Principal, Role, Scope
-from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, Input, JsonObject, Moment, Shape
 from models.core.page_addresses import (
     absolute,
     alert_rule_page,
@@ -21,7 +21,7 @@ from models.core.page_addresses import (
     source_run_page,
     workspace_page,
 )
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.statements import first_rows_of_each
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.tables import notification
@@ -117,9 +117,8 @@ class NotificationBody(Shape):
     """The page of what it is about; absolute where the public URL is known."""
 
 
-class NotificationList(Shape):
+class NotificationList(Listed):
     notifications: list[NotificationBody]
-    cursor: Nullable[str]
 
 
 class NotificationRow(Protocol):
@@ -228,10 +227,7 @@ async def list_notifications(
     statement = first_rows_of_each(places, newest)
     order = statement.selected_columns
     shown = await page.descending(work, statement, order.created_at, order.id, of=NotificationRow)
-    return NotificationList(
-        notifications=[_shown(row, public_url) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    return NotificationList.of(shown, lambda row: _shown(row, public_url))
 
 
 def _shown(row: NotificationRow, public_url: str | None) -> NotificationBody:

@@ -2,13 +2,9 @@
 
 import os
 
-from sqlalchemy import delete, insert, update
-
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, JsonObject
-from models.core.bounds import bounded
 from models.core.http_requests import GIVE_AGAIN, restored_url
-from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import (
     NewDelivery,
     accept_deliveries,
@@ -26,7 +22,6 @@ from models.messages.webhook_endpoints.queries import (
     delivery_body,
     endpoint_circuits,
     find_delivery,
-    find_endpoint,
     with_circuit,
 )
 from models.messages.webhook_endpoints.rules import (
@@ -36,17 +31,14 @@ from models.messages.webhook_endpoints.rules import (
     DisabledReason,
     secret_place,
 )
-from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.webhook_endpoints.tables import ENDPOINTS, WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_signing import SECRET_BYTES, secret_text
 from models.messages.workspace_events.log import head
 from runtime.clock import wire_timestamp
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
-
-MAX_ENDPOINTS = 50
-"""A workspace has at most this many endpoints (architecture.md#bounds)."""
 
 _endpoint = webhook_endpoint.c
 
@@ -59,35 +51,18 @@ async def create_endpoint(
     Raises ConflictError when there are too many.
     """
     endpoint_id, secret = new_id(), os.urandom(SECRET_BYTES)
-    async with bounded(
-        work,
-        webhook_endpoint,
-        _endpoint.workspace_id == actor.workspace_id,
-        owner=actor.workspace_id,
-        most=MAX_ENDPOINTS,
-        refusal=f"The limit of {MAX_ENDPOINTS} endpoints is reached. Delete some first.",
-    ):
-        row = await work.first(
-            insert(webhook_endpoint)
-            .values(
-                id=endpoint_id,
-                workspace_id=actor.workspace_id,
-                url=body.url,
-                description=body.description,
-                event_types=[kind.value for kind in dict.fromkeys(body.event_types)],
-                enabled=body.enabled,
-                disabled_at=None if body.enabled else work.now,
-                disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
-                sealed_secret=keys.seal(secret, secret_place(endpoint_id)),
-                log_position=await head(work, actor.workspace_id),
-                created_by_user_id=actor.user_id,
-                created_at=work.now,
-                updated_at=work.now,
-            )
-            .returning(webhook_endpoint),
-            of=WebhookEndpoint,
-        )
-    return await _issued(work, row, secret)
+    values = {
+        "url": body.url,
+        "description": body.description,
+        "event_types": [kind.value for kind in dict.fromkeys(body.event_types)],
+        "enabled": body.enabled,
+        "disabled_at": None if body.enabled else work.now,
+        "disabled_reason": None if body.enabled else DisabledReason.MANUAL.value,
+        "sealed_secret": keys.seal(secret, secret_place(endpoint_id)),
+        "log_position": await head(work, actor.workspace_id),
+        "created_by_user_id": actor.user_id,
+    }
+    return await _issued(work, await ENDPOINTS.add(work, actor, endpoint_id, values), secret)
 
 
 async def update_endpoint(
@@ -97,7 +72,7 @@ async def update_endpoint(
 
     Raises NotFoundError, and ValidationError for a URL whose credentials are hidden.
     """
-    before = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    before = await ENDPOINTS.find(work, actor, endpoint_id)
     given = body.model_dump(exclude_unset=True)
     values: JsonObject = {
         name: value for name, value in given.items() if value is not None or name == "description"
@@ -111,7 +86,7 @@ async def update_endpoint(
         values["log_position"] = await head(work, actor.workspace_id)
     if body.enabled is False and before.enabled:
         values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
-    row = await _update(work, actor, endpoint_id, values)
+    row = await ENDPOINTS.change(work, actor, endpoint_id, values)
     place = (actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
     if before.enabled and not row.enabled:
         await give_up_waiting(work, *place, DISABLED)
@@ -130,7 +105,8 @@ async def rotate_secret(
         "previous_secret_until": work.now + OVERLAP,
         "sealed_secret": keys.seal(secret, secret_place(endpoint_id)),
     }
-    return await _issued(work, await _update(work, actor, endpoint_id, values), secret)
+    row = await ENDPOINTS.change(work, actor, endpoint_id, values)
+    return await _issued(work, row, secret)
 
 
 async def delete_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> Deleted:
@@ -138,12 +114,9 @@ async def delete_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> De
     # The deliveries first, as an attempt holds its own when it writes to the endpoint. One that is
     # made meanwhile finds no endpoint.
     await cancel_all_to(work, actor.workspace_id, endpoint_id)
-    this = _endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id
-    deleted = await work.execute(delete(webhook_endpoint).where(*this))
-    if deleted.rowcount == 0:
-        raise NotFoundError("endpoint")
+    deleted = await ENDPOINTS.delete(work, actor, endpoint_id)
     await forget_line(work, actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
-    return Deleted(id=endpoint_id)
+    return deleted
 
 
 async def send_test(
@@ -192,29 +165,13 @@ async def _send(
 
 
 async def _enabled(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpoint:
-    row = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    row = await ENDPOINTS.find(work, actor, endpoint_id)
     if not row.enabled:
         raise ConflictError("The endpoint is disabled. Enable it first.")
     return row
 
 
-async def _update(
-    work: UnitOfWork, actor: Actor, endpoint_id: Id, values: JsonObject
-) -> WebhookEndpoint:
-    return await work.one(
-        update(webhook_endpoint)
-        .where(_endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id)
-        .values(**values, updated_at=next_updated_at(_endpoint.updated_at, work.now))
-        .returning(webhook_endpoint),
-        "endpoint",
-        of=WebhookEndpoint,
-    )
-
-
-async def _issued(
-    work: UnitOfWork, row: WebhookEndpoint | None, secret: bytes
-) -> IssuedWebhookEndpoint:
-    assert row is not None
+async def _issued(work: UnitOfWork, row: WebhookEndpoint, secret: bytes) -> IssuedWebhookEndpoint:
     circuits = await endpoint_circuits(work, row.workspace_id, [row.id])
     shown = {**columns_of(row), "circuit": circuits[row.id], "secret": secret_text(secret)}
     return IssuedWebhookEndpoint.model_validate(shown)

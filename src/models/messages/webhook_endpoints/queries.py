@@ -14,16 +14,15 @@ from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, exa
 from models.core.http_requests import CallableUrl, hidden_url
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.messages.deliveries.commands import DELIVERY, DeliveryRow, deliveries_by
 from models.messages.deliveries.lines import CircuitBody, circuits_of
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
-from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.webhook_endpoints.tables import ENDPOINTS, WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.rules import EventType
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
 
 Description = Annotated[str, Field(max_length=1_000)]
 EventTypes = Annotated[
@@ -60,9 +59,8 @@ class IssuedWebhookEndpoint(WebhookEndpointBody):
     secret: str
 
 
-class WebhookEndpointList(Shape):
+class WebhookEndpointList(Listed):
     endpoints: list[WebhookEndpointBody]
-    cursor: Nullable[str]
 
 
 class CreateWebhookEndpoint(Input):
@@ -132,14 +130,6 @@ visible = WorkspaceOf(webhook_endpoint.c.id)
 """The workspace of an endpoint, if it is among the workspaces that are asked for."""
 
 
-async def find_endpoint(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> WebhookEndpoint:
-    """An endpoint of a workspace. Raises NotFoundError."""
-    row = await existing_endpoint(work, workspace_id, endpoint_id)
-    if row is None:
-        raise NotFoundError("endpoint")
-    return row
-
-
 async def existing_endpoint(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id
 ) -> WebhookEndpoint | None:
@@ -164,7 +154,7 @@ def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select
 
 async def get_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpointBody:
     """One endpoint, without its secret. Raises NotFoundError."""
-    row = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    row = await ENDPOINTS.find(work, actor, endpoint_id)
     return await with_circuit(work, row, actor)
 
 
@@ -191,15 +181,10 @@ def _body(row: WebhookEndpoint, circuit: CircuitBody, actor: Actor) -> WebhookEn
 
 async def list_endpoints(work: UnitOfWork, actor: Actor, page: PageRequest) -> WebhookEndpointList:
     """The endpoints of a workspace, newest first, without their secrets."""
-    own = select(webhook_endpoint).where(_endpoint.workspace_id == actor.workspace_id)
-    newest = (_endpoint.created_at, _endpoint.id)
-    shown = await page.descending(work, own, *newest, of=WebhookEndpoint)
+    shown = await ENDPOINTS.page(work, actor, page)
     ids = [row.id for row in shown.items]
     circuits = await endpoint_circuits(work, actor.workspace_id, ids)
-    return WebhookEndpointList(
-        endpoints=[_body(row, circuits[row.id], actor) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    return WebhookEndpointList.of(shown, lambda row: _body(row, circuits[row.id], actor))
 
 
 async def list_deliveries(

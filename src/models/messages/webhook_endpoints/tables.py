@@ -7,6 +7,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.bounds import Bound
+from models.core.repository import Repository
 from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
 from runtime.crypto import sealed
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
@@ -51,3 +53,10 @@ class WebhookEndpoint(SQLModel, table=True):
 
 
 webhook_endpoint = table_of(WebhookEndpoint)
+
+ENDPOINTS = Repository(
+    "endpoint",
+    webhook_endpoint,
+    WebhookEndpoint,
+    limit=Bound(webhook_endpoint, 50, "endpoints"),
+)

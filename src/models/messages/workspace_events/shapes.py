@@ -7,8 +7,9 @@ log against its shape.
 from collections.abc import Mapping
 
 from models.core.access.rules import PrincipalType
-from models.core.base import Id, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, JsonObject, Moment, Shape
 from models.core.openapi import COUNT, ID, REFERENCE, TEXT, array_of, object_of
+from models.core.pagination import Listed
 from models.messages.workspace_events.log import EventRow
 from models.messages.workspace_events.rules import EventType
 
@@ -30,9 +31,8 @@ class WorkspaceEventBody(Shape):
     data: JsonObject
 
 
-class WorkspaceEventList(Shape):
+class WorkspaceEventList(Listed):
     events: list[WorkspaceEventBody]
-    cursor: Nullable[str]
 
 
 def event_body(row: EventRow) -> WorkspaceEventBody:

@@ -22,7 +22,6 @@ from sqlalchemy.exc import IntegrityError
 
 from models.core.access.rules import Principal
 from models.core.base import Id
-from models.core.bounds import bounded
 from models.core.keys import first_free, slug
 from models.core.purging import MAX_ROWS
 from models.people.audience_segments import is_segment
@@ -47,15 +46,9 @@ from models.people.experiments.shapes import (
     VariantInput,
     as_variants,
 )
-from models.people.experiments.tables import Experiment, experiment, experiment_unit
+from models.people.experiments.tables import EXPERIMENTS, Experiment, experiment, experiment_unit
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
-
-MAX_EXPERIMENTS = 1_000
-"""Experiments that are not archived; of automations each has one at most.
-
-See architecture.md#bounds.
-"""
 
 LOCKED = frozenset(
     {
@@ -110,17 +103,8 @@ async def create_experiment(
         "updated_at": work.now,
     }
     await _check(work, values)
-    capacity = bounded(
-        work,
-        experiment,
-        experiment.c.status != ExperimentStatus.ARCHIVED,
-        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
-        owner="platform",
-        most=MAX_EXPERIMENTS,
-        refusal=f"The limit of {MAX_EXPERIMENTS} experiments is reached. Archive some first.",
-    )
-    # The experiments that releases of versions make do not count.
-    async with nullcontext() if body.target_type is TargetType.AUTOMATION_VERSION else capacity:
+    is_release = body.target_type is TargetType.AUTOMATION_VERSION
+    async with nullcontext() if is_release else EXPERIMENTS.place(work):
         row = await _write(work, insert(experiment).values(values))
     return await experiment_body(work, row)
 

@@ -11,10 +11,10 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
-    Nullable,
     Shape,
     example,
 )
+from models.core.pagination import Listed
 from models.core.values import InputMoment
 from models.people.experiments.rules import (
     MAX_VARIANTS,
@@ -114,9 +114,8 @@ class ExperimentBody(Shape):
     updated_at: Moment
 
 
-class ExperimentList(Shape):
+class ExperimentList(Listed):
     experiments: list[ExperimentBody]
-    cursor: Nullable[str]
 
 
 class VariantInput(Input):

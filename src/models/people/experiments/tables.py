@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.bounds import Bound
 from models.people.experiments.rules import AssignmentUnit, ExperimentStatus, TargetType
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
 
@@ -78,3 +79,16 @@ class ExperimentUnit(SQLModel, table=True):
 
 experiment = table_of(Experiment)
 experiment_unit = table_of(ExperimentUnit)
+
+EXPERIMENTS = Bound(
+    experiment,
+    1_000,
+    "experiments",
+    by=(),
+    conditions=(
+        experiment.c.status != ExperimentStatus.ARCHIVED,
+        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
+    ),
+    remedy="Archive some first.",
+)
+"""Experiments of releases of versions do not count: each automation has one at most."""

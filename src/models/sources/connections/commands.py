@@ -3,17 +3,16 @@
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import delete, exists, insert, select, update
+from sqlalchemy import exists, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import readable_file
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, JsonObject
-from models.core.bounds import bounded
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
 from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
-from models.sources.connections.queries import get_connection, seen_by
+from models.sources.connections.queries import CONNECTIONS, get_connection
 from models.sources.connections.shapes import (
     ConnectionDetail,
     CreateConnection,
@@ -22,7 +21,6 @@ from models.sources.connections.shapes import (
     UpdateConnection,
 )
 from models.sources.connections.tables import (
-    Connection,
     connection,
     credentials_place,
     provider_switch,
@@ -31,9 +29,6 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
-
-MAX_CONNECTIONS = 200
-"""A workspace holds at most this many connections (architecture.md#bounds)."""
 
 
 async def create_connection(
@@ -54,27 +49,15 @@ async def add_connection(
 ) -> ConnectionDetail:
     """Store a connection whose config and credentials were checked. Raises ConflictError."""
     connection_id = new_id()
-    statement = insert(connection).values(
-        id=connection_id,
-        workspace_id=actor.workspace_id,
-        provider=body.provider.value,
-        label=body.label,
-        config=config,
-        sealed_credentials=sealed_credentials(keys, connection_id, body.credentials),
-        shared=body.shared,
-        created_by_user_id=actor.user_id,
-        created_at=work.now,
-        updated_at=work.now,
-    )
-    async with bounded(
-        work,
-        connection,
-        connection.c.workspace_id == actor.workspace_id,
-        owner=actor.workspace_id,
-        most=MAX_CONNECTIONS,
-        refusal=f"The workspace has {MAX_CONNECTIONS} connections; delete some first.",
-    ):
-        made = await work.first(statement.returning(connection), of=Connection)
+    values = {
+        "provider": body.provider.value,
+        "label": body.label,
+        "config": config,
+        "sealed_credentials": sealed_credentials(keys, connection_id, body.credentials),
+        "shared": body.shared,
+        "created_by_user_id": actor.user_id,
+    }
+    made = await CONNECTIONS.add(work, actor, connection_id, values)
     return ConnectionDetail.model_validate(made)
 
 
@@ -95,15 +78,7 @@ async def update_connection(
         # Else whoever may change the host could have the password sent to their own.
         _check_credentials(before.provider, config, body.credentials)
         values["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
-    moment = next_updated_at(connection.c.updated_at, work.now)
-    row = await work.one(
-        update(connection)
-        .where(*seen_by(actor), connection.c.id == connection_id)
-        .values(**values, updated_at=moment)
-        .returning(connection),
-        "connection",
-        of=Connection,
-    )
+    row = await CONNECTIONS.change(work, actor, connection_id, values)
     return ConnectionDetail.model_validate(row)
 
 
@@ -112,12 +87,7 @@ async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -
 
     Raises NotFoundError.
     """
-    deleted = await work.execute(
-        delete(connection).where(*seen_by(actor), connection.c.id == connection_id)
-    )
-    if deleted.rowcount == 0:
-        raise NotFoundError("connection")
-    return Deleted(id=connection_id)
+    return await CONNECTIONS.delete(work, actor, connection_id)
 
 
 async def checked_config(

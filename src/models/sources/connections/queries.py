@@ -10,7 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.bounds import Bound
 from models.core.pagination import PageRequest
+from models.core.repository import Repository
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.shapes import ConnectionDetail, ConnectionList
 from models.sources.connections.tables import (
@@ -26,19 +28,12 @@ from runtime.postgresql.statements import PreparedStatement
 
 async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:
     """The connections that the actor sees, newest first."""
-    statement = select(connection).where(*seen_by(actor))
-    found = await page.descending(
-        work, statement, connection.c.created_at, connection.c.id, of=Connection
-    )
-    shown = [ConnectionDetail.model_validate(row) for row in found.items]
-    return ConnectionList(connections=shown, cursor=found.cursor)
+    return ConnectionList.of(await CONNECTIONS.page(work, actor, page))
 
 
 async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
     """A connection that the actor sees. Raises NotFoundError."""
-    statement = select(connection).where(*seen_by(actor), connection.c.id == connection_id)
-    found = await work.one(statement, "connection", of=Connection)
-    return ConnectionDetail.model_validate(found)
+    return ConnectionDetail.model_validate(await CONNECTIONS.find(work, actor, connection_id))
 
 
 async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
@@ -78,6 +73,11 @@ def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
         connection.c.workspace_id == actor.workspace_id,
         or_(connection.c.shared, connection.c.created_by_user_id == actor.user_id),
     )
+
+
+CONNECTIONS = Repository(
+    "connection", connection, Connection, seen_by, Bound(connection, 200, "connections")
+)
 
 
 class Connected(NamedTuple):

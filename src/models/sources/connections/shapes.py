@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
+from models.core.pagination import Listed
 from models.sources.connections.providers import MAX_CREDENTIAL, ProviderName
 from models.sources.external_resources.rules.resources import Capability
 
@@ -27,9 +28,8 @@ class ProviderDetail(Shape):
     enabled: bool
 
 
-class ProviderList(Shape):
+class ProviderList(Listed):
     providers: list[ProviderDetail]
-    cursor: Nullable[str]
 
 
 class SwitchProvider(Input):
@@ -77,6 +77,5 @@ class ConnectionDetail(Shape):
     updated_at: Moment
 
 
-class ConnectionList(Shape):
+class ConnectionList(Listed):
     connections: list[ConnectionDetail]
-    cursor: Nullable[str]

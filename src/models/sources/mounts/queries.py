@@ -16,12 +16,11 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
-    Nullable,
     Shape,
     example,
 )
 from models.core.openapi import documented_as
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.schedules.timetables import Timetable, Timing
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB
@@ -122,9 +121,8 @@ class MountedResource(Shape):
     mount: MountDetail
 
 
-class MountList(Shape):
+class MountList(Listed):
     mounts: list[MountDetail]
-    cursor: Nullable[str]
 
 
 visible = placement_of(mount)
@@ -155,7 +153,7 @@ async def list_mounts(work: UnitOfWork, actor: Actor, page: PageRequest) -> Moun
         mount.c.item_id.not_in(select(closed_items(actor).c.id)),
     )
     shown = await page.descending(work, statement, mount.c.created_at, mount.c.id, of=MountRow)
-    return MountList(mounts=[mount_detail(row) for row in shown.items], cursor=shown.cursor)
+    return MountList.of(shown, mount_detail)
 
 
 async def mounted_resource(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountedResource:

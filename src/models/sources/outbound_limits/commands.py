@@ -7,7 +7,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
-from models.core.bounds import bounded
 from models.core.pauses.queries import MOST_COUNTED
 from models.core.pauses.rules import PauseState
 from models.core.pauses.shapes import PauseShape
@@ -21,8 +20,14 @@ from models.sources.outbound_limits.queries import (
     get_limit,
     limited_by,
 )
-from models.sources.outbound_limits.rules import LEASE, MOST_LIMITS
-from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
+from models.sources.outbound_limits.rules import LEASE
+from models.sources.outbound_limits.tables import (
+    LIMITED,
+    LIMITS,
+    OutboundPlace,
+    outbound_call,
+    outbound_place,
+)
 from models.sources.outbound_limits.turns import NO_PAUSE, Line
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -30,7 +35,6 @@ from runtime.ids import new_id
 from runtime.outbound_policy import canonical_host
 
 _place = outbound_place.c
-_LIMITED = or_(_place.per_second.is_not(None), _place.at_once.is_not(None))
 _NEEDS_ONE = "Set perSecond, atOnce or both."
 
 
@@ -56,21 +60,13 @@ async def create_limit(
         created_at=work.now,
         updated_at=work.now,
     )
-    async with bounded(
-        work,
-        outbound_place,
-        _place.workspace_id == actor.workspace_id,
-        _LIMITED,
-        owner=actor.workspace_id,
-        most=MOST_LIMITS,
-        refusal=f"The workspace has {MOST_LIMITS} limits; remove some first.",
-    ):
+    async with LIMITS.place(work, actor.workspace_id):
         limit_id = await work.scalar(
             statement.on_conflict_do_update(
                 index_elements=["workspace_id", name],
                 index_where=_place[name].is_not(None),
                 set_={**limits, "created_at": work.now, "updated_at": work.now},
-                where=~_LIMITED,
+                where=~LIMITED,
             ).returning(_place.id)
         )
     if limit_id is None:

@@ -8,8 +8,8 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from models.core.access.rules import Actor
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
-from models.core.pagination import PageRequest
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
+from models.core.pagination import Listed, PageRequest
 from models.core.pauses.rules import PauseCause
 from models.core.pauses.shapes import WaitCause, WaitKind
 from models.sources.connections.queries import seen_connections
@@ -82,9 +82,8 @@ class OutboundLimitBody(Shape):
     updated_at: Moment
 
 
-class OutboundLimitList(Shape):
+class OutboundLimitList(Listed):
     limits: list[OutboundLimitBody]
-    cursor: Nullable[str]
 
 
 _place, _call = outbound_place.c, outbound_call.c
@@ -113,7 +112,7 @@ async def list_limits(work: UnitOfWork, actor: Actor, page: PageRequest) -> Outb
     """The limits that the actor sees, the oldest first."""
     order = (_place.created_at, _place.id)
     listed = await page.ascending(work, _seen(actor), *order, of=_Row)
-    return OutboundLimitList(limits=[_shown(row) for row in listed.items], cursor=listed.cursor)
+    return OutboundLimitList.of(listed, _shown)
 
 
 async def get_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundLimitBody:

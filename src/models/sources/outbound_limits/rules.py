@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-MOST_LIMITS = 100
-"""Of one workspace."""
 LEAST_PER_SECOND, MOST_PER_SECOND = 0.001, 100.0
 MOST_AT_ONCE = 1_000
 LONGEST_PAUSE = timedelta(hours=1)

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index, or_
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.bounds import Bound
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
 _ONE_PLACE = "(host IS NULL) <> (connection_id IS NULL)"
@@ -87,3 +88,7 @@ class OutboundCall(SQLModel, table=True):
 
 outbound_place = table_of(OutboundPlace)
 outbound_call = table_of(OutboundCall)
+
+LIMITED = or_(outbound_place.c.per_second.is_not(None), outbound_place.c.at_once.is_not(None))
+LIMITS = Bound(outbound_place, 100, "limits", conditions=(LIMITED,), remedy="Remove some first.")
+"""A place that is only paused has no limit, and does not count."""

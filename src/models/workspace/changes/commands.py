@@ -19,9 +19,9 @@ from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import JobRow, job_actor
 from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
 from models.workspace.changes.queries import (
+    AI_RUNS,
     apply_result,
     detail,
-    find_changes,
     read_operations,
     read_outcomes,
     status_of,
@@ -129,7 +129,7 @@ async def hold_waiting(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeS
     Raises `NotFoundError`, `InProgressError` while it is applied, `ConflictError` when it is
     closed.
     """
-    row = await find_changes(work, actor, change_id, locked=True)
+    row = await AI_RUNS.find(work, actor, change_id, lock=True)
     status = status_of(row, work.now)
     if status is ChangeStatus.APPLYING:
         raise BeingAppliedError
@@ -156,7 +156,7 @@ async def reject(
         sealed_credentials=None,
         updated_at=work.now,
     )
-    return detail(await find_changes(work, actor, change_id), work.now)
+    return detail(await AI_RUNS.find(work, actor, change_id), work.now)
 
 
 async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:

@@ -5,11 +5,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import Page, PageRequest
+from models.core.repository import Repository
 from models.workspace.changes.rules import (
     WAITING,
     ChangeStatus,
@@ -33,39 +34,31 @@ from models.workspace.changes.tables import ChangeSet, change_set
 from runtime.database import UnitOfWork
 
 
-def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def _sees(actor: Actor) -> tuple[ColumnElement[bool], ...]:
     """The conditions of the change sets an actor sees: their own; an owner or administrator, all.
 
     An operation may name what only its author sees.
     """
-    mine = (change_set.c.workspace_id == actor.workspace_id,)
-    if actor.role in MANAGERS:
-        return mine
-    return (*mine, change_set.c.created_by_user_id == actor.user_id)
+    return () if actor.role in MANAGERS else (change_set.c.created_by_user_id == actor.user_id,)
 
 
-async def find_changes(
-    work: UnitOfWork, actor: Actor, change_id: Id, *, locked: bool = False
-) -> ChangeSet:
-    """A change set that the actor sees. Raises `NotFoundError`."""
-    statement = select(change_set).where(*seen_by(actor), change_set.c.id == change_id)
-    return await work.one(statement.with_for_update() if locked else statement, "run", of=ChangeSet)
+AI_RUNS = Repository("run", change_set, ChangeSet, _sees)
 
 
 async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSetDetail:
     """A change set with its operations and what became of them. Raises `NotFoundError`."""
-    return detail(await find_changes(work, actor, change_id), work.now)
+    return detail(await AI_RUNS.find(work, actor, change_id), work.now)
 
 
 async def list_changes(work: UnitOfWork, actor: Actor, page: PageRequest) -> ChangeSetList:
     """The change sets that the actor sees, newest first."""
-    found = await _page(work, actor, page)
+    found = await AI_RUNS.page(work, actor, page)
     return ChangeSetList(changes=_summaries(found, work.now), cursor=found.cursor)
 
 
 async def list_runs(work: UnitOfWork, actor: Actor, page: PageRequest) -> AiRunList:
     """The same change sets, as runs."""
-    found = await _page(work, actor, page)
+    found = await AI_RUNS.page(work, actor, page)
     return AiRunList(runs=_summaries(found, work.now), cursor=found.cursor)
 
 
@@ -76,17 +69,10 @@ async def apply_outcome(
 
     Gives how far it came when this is the last time to ask.
     """
-    found = await find_changes(work, actor, change_id)
+    found = await AI_RUNS.find(work, actor, change_id)
     if found.status == ChangeStatus.APPLYING and not last:
         return None
     return apply_result(found, read_outcomes(found), ChangeStatus(found.status))
-
-
-async def _page(work: UnitOfWork, actor: Actor, page: PageRequest) -> Page[ChangeSet]:
-    statement = select(change_set).where(*seen_by(actor))
-    return await page.descending(
-        work, statement, change_set.c.created_at, change_set.c.id, of=ChangeSet
-    )
 
 
 def _summaries(found: Page[ChangeSet], now: datetime) -> list[ChangeSetSummary]:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
+from models.core.pagination import Listed
 from models.workspace.changes.rules import NAME, ChangeStatus, OperationKind, ResultStatus, Stake
 
 MAX_OPERATIONS = 200
@@ -148,11 +149,9 @@ class ChangeSetDetail(ChangeSetSummary):
     failed_count: int
 
 
-class ChangeSetList(Shape):
+class ChangeSetList(Listed):
     changes: list[ChangeSetSummary]
-    cursor: Nullable[str]
 
 
-class AiRunList(Shape):
+class AiRunList(Listed):
     runs: list[ChangeSetSummary]
-    cursor: Nullable[str]

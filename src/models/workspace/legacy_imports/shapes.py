@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, Moment, Nullable, Shape, example
+from models.core.base import Id, Input, InputId, Moment, Shape, example
+from models.core.pagination import Listed
 from models.workspace.legacy_imports.rules import (
     ImportStage,
     LegacyImportStatus,
@@ -182,8 +183,7 @@ class LegacyImport(Shape):
     workspaces: list[ImportWorkspaceEntry]
 
 
-class LegacyImportList(Shape):
+class LegacyImportList(Listed):
     """A page of runs, newest first."""
 
     legacy_imports: list[LegacyImport]
-    cursor: Nullable[str]

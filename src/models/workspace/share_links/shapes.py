@@ -6,6 +6,7 @@ from pydantic import Field
 
 from models.content.items.rules import ItemKind
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
+from models.core.pagination import Listed
 from models.data.fields.rules.fields import FieldKind
 from models.people.api_keys import Expiry
 from models.workspace.share_links.visitors import MAX_USES
@@ -50,9 +51,8 @@ class IssuedShareLink(ShareLinkBody):
     share_url: str
 
 
-class ShareLinkList(Shape):
+class ShareLinkList(Listed):
     share_links: list[ShareLinkBody]
-    cursor: Nullable[str]
 
 
 class SharedItem(Shape):

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from models.core.base import Id, Input, JsonObject, Nullable, Shape, example
+from models.core.base import Id, Input, JsonObject, Shape, example
 from models.core.openapi import documented_as
+from models.core.pagination import Listed
 from models.data.fields.rules.fields import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
@@ -171,6 +172,5 @@ class StarterTemplateShape(StarterCounts):
     databases: list[str]
 
 
-class StarterTemplateList(Shape):
+class StarterTemplateList(Listed):
     templates: list[StarterTemplateShape]
-    cursor: Nullable[str]
