@@ -209,7 +209,7 @@ async def _add(work: UnitOfWork, row: Incident, failures: Sequence[_Failure]) ->
 
 
 async def _keep_runs(work: UnitOfWork, row: Incident, runs: Sequence[_FailureRow]) -> None:
-    """Write down the runs of an incident, and how many each version has."""
+    """Record the runs of an incident, and their number for each version."""
     own = {"workspace_id": row.workspace_id, "incident_id": row.id}
     rows = [{**own, "run_id": run.id, "failed_at": run.completed_at} for run in runs]
     # A row that was put back may fail again.

@@ -209,9 +209,9 @@ async def purge_files(
 ) -> int:
     """Remove files that were deleted before a moment, and objects that no file needs then.
 
-    A private file that nothing ever placed lasts no longer than a deleted one. Gives how many
-    files were removed, at most `limit`; call it until that is 0. A row goes before its object:
-    an object without a row is an orphan, a row without an object would be a broken file.
+    A private file that nothing ever placed lasts no longer than a deleted one. Returns the number
+    of removed files, at most `limit`; call it until that is 0. A row goes before its object: an
+    object without a row is an orphan, a row without an object would be a broken file.
     """
     async with database.transaction() as work:
         candidates = await work.rows(

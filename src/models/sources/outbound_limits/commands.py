@@ -258,7 +258,7 @@ async def call_back(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> No
 
 
 async def pause_of(work: UnitOfWork, actor: Actor, connection_id: Id) -> PauseShape:
-    """The pause of a connection, and how many calls wait. Raises NotFoundError."""
+    """The pause of a connection, with the number of calls that wait. Raises NotFoundError."""
     await get_connection(work, actor, connection_id)
     place = await _paused_place(work, actor.workspace_id, connection_id)
     if place is None:
