@@ -20,8 +20,9 @@ from api.kernel.routing import ApiRequest, Cursor
 from api.routers import service
 from api.routers.people import experiments as api
 from api.routers.people import me
-from models.core.pagination import DEFAULT_LIMIT
+from models.core.pagination import DEFAULT_LIMIT, WHOLE_LIMIT
 from models.people import release_notices
+from models.people.audience_segments import list_segments
 from models.people.experiments import commands, queries
 from models.people.experiments.rules import TRANSITIONS, ExperimentStatus
 from models.people.experiments.shapes import UpdateExperiment
@@ -41,7 +42,7 @@ async def get_system_page(request: ApiRequest) -> Response:
 
 
 async def _audiences(request: ApiRequest) -> Offers:
-    listed = (await api.list_audience_segments(request)).data
+    listed = await list_segments(request.work, request.page("audience", WHOLE_LIMIT, None))
     return {"audience": [(one.key, one.label) for one in listed.segments]}
 
 
