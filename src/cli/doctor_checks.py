@@ -211,7 +211,7 @@ async def check_workers(settings: Settings) -> Finding:
 
     subject = "Workers"
     processes = await _processes(settings)
-    if processes and any(may_be_dead(one) for one in processes):
+    if processes and any(may_be_dead(process) for process in processes):
         earlier = processes
         await asyncio.sleep(_SECOND_LOOK_SECONDS)
         processes = await _processes(settings)

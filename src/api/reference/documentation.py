@@ -100,8 +100,8 @@ def _file(name: str) -> bytes:
 def search_index(
     document: Mapping[str, Any], sections: Sequence[Section]
 ) -> Sequence[Mapping[str, str]]:
-    """What the search of the pages looks through: a title, its place, and its text."""
-    found = [
+    """The entries of the search: a title, its place, and its text."""
+    index = [
         {
             "path": f"/docs/{section.slug}/{entry.name}",
             "title": entry.name,
@@ -111,7 +111,7 @@ def search_index(
         for section in sections
         for entry in section.entries
     ]
-    found += [
+    index += [
         {"path": f"/docs/{one.slug}", "title": one.title, "section": "", "text": one.says}
         for one in sections
     ]
@@ -120,10 +120,10 @@ def search_index(
             tag, name = operation["tags"][0], operation["operationId"]
             at = f"/docs/operations#/{quote(tag)}/{name}"
             text = f"{operation.get('summary', '')} {name}"
-            found.append(
+            index.append(
                 {"path": at, "title": f"{method.upper()} {path}", "section": tag, "text": text}
             )
-    return found
+    return index
 
 
 TITLE = "Workspace Platform API"

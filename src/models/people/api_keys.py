@@ -207,7 +207,7 @@ async def page_of_keys(
 
 
 def keys_of(workspace_id: Id) -> Select[Any]:
-    """Every key of a workspace without its secret, also those that no longer work."""
+    """Every key of a workspace without its secret, also revoked and expired ones."""
     return select(*_SHOWN).where(api_key.c.workspace_id == workspace_id)
 
 

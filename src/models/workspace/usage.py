@@ -133,7 +133,7 @@ async def _count(work: UnitOfWork, rows: Select[Any]) -> int:
 
 
 class FirstStep(StrEnum):
-    """What a new workspace is set up by, in this order."""
+    """The steps by which a new workspace is set up, in this order."""
 
     TABLE = "table"
     AUTOMATION = "automation"
@@ -145,19 +145,19 @@ class FirstStep(StrEnum):
 async def steps_done(work: UnitOfWork, workspace_id: Id) -> Collection[FirstStep]:
     """The first steps that were taken in a workspace, by anybody."""
     items = live_items(workspace_id, ITEM.id)
-    others = members_of(workspace_id).offset(1)
+    other_members = members_of(workspace_id).offset(1)
     ever = datetime.min.replace(tzinfo=UTC)
-    done: Mapping[FirstStep, ColumnElement[bool]] = {
+    conditions: Mapping[FirstStep, ColumnElement[bool]] = {
         FirstStep.TABLE: exists(items.where(ITEM.kind == ItemKind.DATABASE)),
         FirstStep.AUTOMATION: exists(items.where(ITEM.kind == ItemKind.AUTOMATION)),
         FirstStep.RUN: exists(runs_since(workspace_id, ever)),
-        FirstStep.INVITATION: or_(exists(others), exists(invitations_of(workspace_id))),
+        FirstStep.INVITATION: or_(exists(other_members), exists(invitations_of(workspace_id))),
         FirstStep.API_KEY: exists(keys_of(workspace_id)),
     }
-    columns = [condition.label(step.value) for step, condition in done.items()]
+    columns = [condition.label(step.value) for step, condition in conditions.items()]
     row = await work.first(select(*columns))
     assert row is not None, "a select without a table has one row"
-    return [step for step in done if getattr(row, step.value)]
+    return [step for step in conditions if getattr(row, step.value)]
 
 
 SETTLED_AFTER = timedelta(minutes=10)

@@ -75,11 +75,11 @@ class FirstSteps:
     """The first steps that the reader may take, and which of them were taken."""
 
     steps: Sequence[Step]
-    done: Collection[FirstStep]
+    finished_steps: Collection[FirstStep]
 
     @property
     def left(self) -> int:
-        return sum(one.step not in self.done for one in self.steps)
+        return sum(one.step not in self.finished_steps for one in self.steps)
 
 
 _HIDDEN_FOR = timedelta(days=365)

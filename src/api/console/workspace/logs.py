@@ -61,17 +61,17 @@ async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
 
 async def _audited(request: ApiRequest, entries: Sequence[AuditEntryBody]) -> Sequence[Audited]:
     work, actor = request.work, request.actor
-    asked = [request.app.operation_at(one.method, unquote(one.path)) for one in entries]
+    operations = [request.app.operation_at(one.method, unquote(one.path)) for one in entries]
     ids = {one.user_id for one in entries}
-    ids |= {id_ for found in asked if found for id_ in _ids_of(*found)}
+    ids |= {id_ for operation in operations if operation for id_ in _ids_of(*operation)}
     labels = {**await titles_of(work, actor, ids), **await key_names(work, actor, ids)}
     labels |= await display_names(work, ids)
     roles: Sequence[RoleChange] = ()
-    if any(found and "userId" in found[1] for found in asked):
+    if any(operation and "userId" in operation[1] for operation in operations):
         roles = await role_changes(work, actor.workspace_id)
     return [
-        Audited(entry, _caller(entry, labels), *_event(entry, found, labels, roles))
-        for entry, found in zip(entries, asked, strict=True)
+        Audited(entry, _caller(entry, labels), *_event(entry, operation, labels, roles))
+        for entry, operation in zip(entries, operations, strict=True)
     ]
 
 
@@ -142,7 +142,7 @@ def _new_role(
 
 _VERBS = re.compile(r"(?:[\w-]+(?:, [\w-]+)* (?:or|and) )?[\w-]+")
 _END = re.compile(r"[.;:]\s|,\s(?!(?:the|a|an) )| \(| and become | whose |[.]$")
-"""Where the first thing that an operation does ends in its description."""
+"""The end of the first clause of a description."""
 _PAST = dict.fromkeys(("put", "set", "read", "let"), "") | {
     "begin": "began",
     "build": "built",
@@ -159,11 +159,11 @@ _PAST = dict.fromkeys(("put", "set", "read", "let"), "") | {
     "undo": "undid",
     "write": "wrote",
 }
-"""Verbs whose past is irregular, empty for those that do not change."""
+"""Verbs with an irregular past; an empty one is the verb itself."""
 
 
 def in_words(phrase: str, target: tuple[str, str] | None, *, succeeded: bool) -> str:
-    """What somebody did, from what an operation does: `Delete a form.` → `deleted the form “F”`."""
+    """A deed from the description of an operation: `Delete a form.` → `deleted the form “F”`."""
     first = phrase.partition("\n\n")[0]
     whole = " ".join(first.split())
     verbs = _VERBS.match(whole)

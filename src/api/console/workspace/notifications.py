@@ -102,12 +102,12 @@ class Group:
 
     @property
     def unread(self) -> str:
-        """The ids of those to read, as a form sends them."""
+        """The ids of its unread notifications, as a form sends them."""
         return ",".join(str(one.id) for one in self.members if one.read_at is None)
 
     @property
     def read(self) -> str:
-        """The ids of those that can be archived."""
+        """The ids of its notifications that can be archived."""
         waiting = (one for one in self.members if one.read_at and not one.archived_at)
         return ",".join(str(one.id) for one in waiting)
 

@@ -157,7 +157,7 @@ def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
 
 
 _mail_servers = [True]
-"""Whether this process knows a mail server; until it says so, no graph is warned of."""
+"""True for a process with a mail server; until it is known, no graph is warned of."""
 
 
 def know_mail_server(*, configured: bool) -> None:

@@ -172,7 +172,7 @@ def _page_of_subject(notification: NotificationRow) -> str | None:
 
 
 def subject_of(notification: NotificationBody) -> tuple[object, ...]:
-    """What a notification is about: others with the same subject are shown as one."""
+    """The subject of a notification: others with the same one are shown together."""
     if notification.page_url is not None:
         return (notification.page_url,)
     if notification.item_id is not None:
