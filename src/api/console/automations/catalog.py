@@ -1,6 +1,6 @@
 """The catalog of the editor: kinds of nodes and triggers, functions and variables.
 
-The schemas are those of the configs. What people read beside them is here.
+Schemas come from the configs. Titles, sentences, labels and hints are here.
 """
 
 import json
@@ -305,7 +305,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "keyExpression": ("Per", "Counts runs of each value of this expression apart."),
     "maxItems": ("Item limit", ""),
     "maxIterations": ("Iteration limit", ""),
-    "methods": ("Methods", ""),
+    "methods": ("Methods", "Default: POST."),
     "mode": ("Wait for", ""),
     "offsetMinutes": ("Offset", "Before the date if negative."),
     "on": ("Result", ""),

@@ -1,8 +1,8 @@
 """A new automation, and the starters that it can begin with.
 
-A starter is a graph with its trigger, told by the job it does. In its texts `$orders` stands for
-the id of a table, and `$orders.total` for the key of a field. The table is created with the
-automation, or is one that is there, whose fields are found by key, name or kind.
+A starter is a graph with its trigger, named after the job it does. In its texts `$orders` is the id
+of a table, and `$orders.total` the key of a field. The table is created with the automation, or is
+an existing one whose fields are matched by key, name or kind.
 """
 
 import re
@@ -91,7 +91,7 @@ class Starter:
 
     @property
     def requirements(self) -> list[str]:
-        """What has to be there, in words."""
+        """The tables and other things it needs, in words."""
         return [*(f"Table: {table.label}" for table in self.tables.values()), *self.needs]
 
 
@@ -172,20 +172,20 @@ def _record(starter: Starter, places: Mapping[str, Place]) -> JsonObject:
 
 
 def matched(table: Table, fields: Sequence[FieldShape]) -> Mapping[str, str]:
-    """The fields of an existing table that fit those of a starter.
+    """The keys of an existing table by the keys of the starter.
 
-    By key, then by name, then the first other one of the kind. A field without any keeps its key:
-    the editor then says that the table lacks it.
+    A field is matched by key, then by name, then by kind. Without a match its key is kept, and the
+    draft reports that the table has no such field.
     """
-    found: dict[str, str] = {}
+    existing: dict[str, str] = {}
     for fits in (_same_key, _same_name, _same_kind):
         for wanted in table.fields:
-            taken = found.values()
+            taken = existing.values()
             free = (one.key for one in fields if one.key not in taken and fits(wanted, one))
-            if wanted["key"] not in found and (key := next(free, "")):
-                found[wanted["key"]] = key
+            if wanted["key"] not in existing and (key := next(free, "")):
+                existing[wanted["key"]] = key
     keys = (str(wanted["key"]) for wanted in table.fields)
-    return {key: found.get(key, key) for key in keys}
+    return {key: existing.get(key, key) for key in keys}
 
 
 def _same_key(wanted: JsonObject, there: FieldShape) -> bool:
@@ -254,7 +254,7 @@ async def _place(request: ApiRequest, table: Table, chosen: str) -> Place:
         raise NoNewTableError
     wanted = read_as(CreateDatabase, {"label": table.label, "fields": list(table.fields)})
     made = await create_database(request.work, request.actor, wanted)
-    return Place(str(made.id), {one["key"]: one["key"] for one in table.fields})
+    return Place(str(made.id), {described["key"]: described["key"] for described in table.fields})
 
 
 async def _tables(request: ApiRequest) -> Sequence[DatabaseDetail]:
