@@ -549,7 +549,7 @@ async def test_each_starter_runs_where_it_needs_nothing_outside(person: Person) 
     for key, starter in READY.items():
         places, record = {}, None
         for name, table in starter.tables.items():
-            body = {"label": table.label, "fields": table.fields}
+            body: Json = {"label": table.label, "fields": table.fields}
             made = await person.call("POST", f"{person.space.path}/databases", body)
             places[name] = Place(made["id"], {one["key"]: one["key"] for one in table.fields})
         if starter.sample is not None:
@@ -560,8 +560,8 @@ async def test_each_starter_runs_where_it_needs_nothing_outside(person: Person) 
             document["graph"], triggerConfig=document["triggerConfig"]
         )
         path = f"{person.space.path}/automations/{automation_id}/test-run"
-        body = {} if record is None else {"triggerPayload": {"record": record}}
-        runs[key] = (await person.call("POST", path, body))["id"]
+        given: Json = {} if record is None else {"triggerPayload": {"record": record}}
+        runs[key] = (await person.call("POST", path, given))["id"]
     for key, run_id in runs.items():
 
         async def has_settled(run_id: str = run_id) -> bool:
