@@ -181,8 +181,8 @@ async def test_random_edits_leave_a_document_and_can_be_undone(
     assert all(isinstance(one, list) for one in issues)
 
 
-async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Server) -> None:
-    await page.open(f"{server.url}/sign-in")
+def reading() -> Json:
+    """A graph whose second node reads the first in every way."""
     config = {
         "collect": "read",
         "expression": "nodes.read.total > 1 && nodes.reader.x",
@@ -202,11 +202,16 @@ async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Se
             "input": {"a": {"type": "node", "value": "read.total"}},
         },
     ]
-    content = {
+    return {
         "nodes": nodes,
         "edges": [{"id": "e", "from": "read", "to": "use"}],
         "entryNodeIds": ["read"],
     }
+
+
+async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Server) -> None:
+    await page.open(f"{server.url}/sign-in")
+    content = reading()
     change = "{ id: 'fetch order', kind: 'transform' }"
     renamed = await page.evaluate(
         "import('/pages/canvas/graph.js').then((g) => g.changeNode({ graph: "
@@ -371,8 +376,18 @@ async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     await page.press("Escape")
     await saved(page)
     assert ("delay", "tell", "always") in await edges(person, automation_id)
-    before = await edges(person, automation_id)
 
+
+async def test_keys_move_delete_undo_and_redo(page: Page, person: Person) -> None:
+    content = small()
+    content["nodes"].append(node("delay", "delay", label="Delay", seconds=1))
+    content["edges"] += [
+        {"from": "check", "to": "delay", "outcome": "false"},
+        {"from": "delay", "to": "tell", "outcome": "always"},
+    ]
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    before = await edges(person, automation_id)
     await page.evaluate(f"{one(face('delay'))}.focus()")
     await page.press("ArrowRight")
     await page.until("document.activeElement.dataset.face === 'tell'")
@@ -390,20 +405,22 @@ async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     assert await edges(person, automation_id) == before
     await with_control(page, "z", shift=True)
     await page.until(f"!({is_there('delay')})")
-    for _ in range(4):
-        await with_control(page, "z")
+    await with_control(page, "z")
     await page.until(
         "[...document.querySelectorAll('.button')].find(b => b.innerText === 'Undo').disabled"
     )
     await saved(page)
     content = (await draft(person, automation_id))["graph"]
-    assert [one["id"] for one in content["nodes"]] == ["read", "check", "tell"]
+    assert [one["id"] for one in content["nodes"]] == ["read", "check", "tell", "delay"]
     assert "position" not in content["nodes"][0]
 
 
-async def test_nodes_are_dragged_connected_inserted_and_copied_by_mouse(
-    page: Page, person: Person
-) -> None:
+async def places(person: Person, automation_id: str) -> dict[str, Any]:
+    content = (await draft(person, automation_id))["graph"]
+    return {each["id"]: each.get("position") for each in content["nodes"]}
+
+
+async def test_nodes_are_dragged_and_connected_by_mouse(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
     canvas = await middle(page, ".flow")
@@ -413,61 +430,54 @@ async def test_nodes_are_dragged_connected_inserted_and_copied_by_mouse(
     await page.press("Escape")
     await page.until("document.querySelector('.panel-of') === null")
     handle = '.step[data-node="check"] .vue-flow__handle[data-handleid="false"]'
-    await drag(
-        page,
-        await middle(page, handle),
-        await middle(page, '.step[data-node="delay"] .vue-flow__handle-left'),
-    )
-    await saved(page)
-    await page.until("document.querySelectorAll('.vue-flow__edge').length === 4")
+    target = '.step[data-node="delay"] .vue-flow__handle-left'
+    await drag(page, await middle(page, handle), await middle(page, target))
+    await page.until(f"{one('.step[data-node=check] .more')} === null")
     await saved(page)
     assert ("check", "delay", "false") in await edges(person, automation_id)
+    await page.until("document.querySelectorAll('.vue-flow__edge').length === 4")
 
-    before = {
-        one["id"]: one.get("position")
-        for one in (await draft(person, automation_id))["graph"]["nodes"]
-    }
+    before = await places(person, automation_id)
     start = await middle(page, face("delay"))
     await drag(page, start, [start[0] + 60, start[1] + 40])
     await page.until("document.querySelector('.save-state').innerText !== 'Draft saved'")
     await saved(page)
-    after = {
-        one["id"]: one["position"] for one in (await draft(person, automation_id))["graph"]["nodes"]
-    }
+    after = await places(person, automation_id)
     assert after["delay"]["x"] > before["delay"]["x"]
     assert {**after, "delay": None} == {**before, "delay": None}
 
-    await page.click(
-        ".edge-tools .into[aria-label='Add a node between Read the order and Is it large?']"
-    )
+
+async def test_nodes_are_inserted_duplicated_and_tidied_by_mouse(
+    page: Page, person: Person
+) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id)
+    between = "Add a node between Read the order and Is it large?"
+    await page.click(f".edge-tools .into[aria-label='{between}']")
     await page.until("document.activeElement.classList.contains('find-node')")
     await page.click("[data-kind=transform]")
     await page.until(is_there("transform"))
     await saved(page)
-    found = await edges(person, automation_id)
-    assert {("read", "transform", "always"), ("transform", "check", "always")} <= set(found)
-    assert ("read", "check", "always") not in found
-
+    assert await edges(person, automation_id) == [
+        ("check", "tell", "true"),
+        ("read", "transform", "always"),
+        ("transform", "check", "always"),
+    ]
     await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
     await with_control(page, "a")
-    await with_control(page, "d")
+    await press(page, "Duplicate")
     await page.until(is_there("check_2"))
     await saved(page)
-    copies = [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]]
-    assert sorted(copies) == sorted(
-        [
-            *(one for one in copies if "_2" not in one),
-            *(f"{one}_2" for one in copies if "_2" not in one),
-        ]
-    )
-    copied = next(
-        one
-        for one in (await draft(person, automation_id))["graph"]["nodes"]
-        if one["id"] == "check_2"
-    )
-    assert copied["config"]["expression"] == "nodes.read_2.total > 10.0"
+    nodes = (await draft(person, automation_id))["graph"]["nodes"]
+    names = ["read", "check", "tell", "transform"]
+    assert [each["id"] for each in nodes] == [*names, *(f"{name}_2" for name in names)]
+    assert nodes[5]["config"]["expression"] == "nodes.read_2.total > 10.0"
+    apart = await places(person, automation_id)
     await press(page, "Tidy up")
+    await page.until("document.querySelector('.save-state').innerText !== 'Draft saved'")
     await saved(page)
+    assert await places(person, automation_id) != apart
 
 
 CLIPBOARD = """((kind, text) => {
