@@ -157,14 +157,15 @@ class Resource:
         access: Access = paged(route_of(api).operation.access)
         is_form = method == "POST"
         access = replace(access, idempotent=is_form, joins=is_form)
-        handler.__name__ = name
+        # The audit log says what was done by the words of the operation.
+        handler.__name__, handler.__doc__ = name, api.__doc__
         router.add(method, path, handler, access=access, errors=[ConflictError])
 
     def _list(self) -> Endpoint:
         async def listed(
             request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
         ) -> Response:
-            answer = (await self.listing(request, limit=_PAGE, cursor=cursor)).data
+            answer = await _called(self.listing, request, limit=_PAGE, cursor=cursor)
             shell = await shell_of(request)
             return await self._page(
                 request,
@@ -193,7 +194,7 @@ class Resource:
         async def create(request: ApiRequest, body: Fields) -> Response:
             controls = await self._controls(request, None)
             values = values_of(controls, body.texts, {}) | await self._more(request, body, None)
-            made = (await self.creating(request, read_as(_shape(self.creating), values))).data
+            made = await _called(self.creating, request, read_as(_shape(self.creating), values))
             return await self._led(request, Notice.ADDED, made)
 
         return create
@@ -226,10 +227,11 @@ class Resource:
                 for name in route_of(self.updating).operation.preconditions
             }
             if update:
-                await self.updating(request, read_as(_shape(self.updating), update), **known)
+                wanted = read_as(_shape(self.updating), update)
+                await _called(self.updating, request, wanted, **known)
             for key, value in moves.items():
                 operation = self.moving[key]
-                await operation(request, read_as(_shape(operation), {key: value}))
+                await _called(operation, request, read_as(_shape(operation), {key: value}))
             return await self._led(request, Notice.SAVED, row)
 
         return submit
@@ -237,7 +239,7 @@ class Resource:
     def _delete(self) -> Endpoint:
         async def delete(request: ApiRequest) -> Response:
             assert self.deleting is not None, "a resource that stays has no such form"
-            await self.deleting(request)
+            await _called(self.deleting, request)
             return see_other(queried(_path(request, self.at), notice=Notice.REMOVED))
 
         return delete
@@ -313,9 +315,9 @@ class Resource:
     async def _stored(self, request: ApiRequest) -> Stored:
         """The one of the path. Raises NotFoundError."""
         if self.reading is not None:
-            return (await self.reading(request)).data
+            return await _called(self.reading, request)
         wanted = request.path_params[self.parameter]
-        answer = (await self.listing(request)).data
+        answer = await _called(self.listing, request)
         for one in _rows_of(answer):
             if self.key_of(one) == wanted:
                 return one
@@ -328,6 +330,18 @@ class Resource:
         if self.leads:
             path = f"{path}/{self.key_of(row)}"
         return see_other(queried(path, notice=notice))
+
+
+async def _called(
+    endpoint: Endpoint, request: ApiRequest, body: object = None, **values: object
+) -> Stored:
+    """The data that an operation answers to this body and these values of its query."""
+    operation = route_of(endpoint).operation
+    if operation.request_name is not None:
+        values[operation.request_name] = request
+    if operation.body is not None:
+        values[operation.body.name] = body
+    return (await operation.endpoint(**values)).data
 
 
 def _shape(operation: Endpoint) -> type[BaseModel]:

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.entered import BLANK
 from api.console.rendering import bare, page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, local_path, shell_of
@@ -20,15 +20,13 @@ from models.people.browser_sessions import (
 )
 from models.people.credentials import browser_session_user
 from models.people.users import find_user, sync_profile
-from models.people.workspaces import CreateWorkspace, WorkspaceEntry, create_workspace
 from runtime.configuration.settings import Settings
-from runtime.errors import NotFoundError, PlatformError
+from runtime.errors import NotFoundError
 
 router = page_router()
 
 LINK = "/sign-in/{signInToken}"
 _OPEN = Access(credential="none", page=True)
-_CREATE = Access(credential="browser", page=True, idempotent=True, joins=True)
 
 
 @router.get("/", access=Access(credential="browser", page=True))
@@ -36,29 +34,15 @@ async def get_start(request: ApiRequest) -> Response:
     """Lead to the first workspace of the caller."""
     shell = await shell_of(request)
     if not shell.workspaces:
-        return await _without_workspace(request, BLANK)
+        return await _without_workspace(request)
     return see_other(home_of(shell.workspaces[0].workspace.id))
 
 
-@router.post("/workspaces", access=_CREATE)
-async def create_workspace_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Create a workspace, and lead to it."""
-
-    async def create() -> WorkspaceEntry:
-        wanted = read_as(CreateWorkspace, body.texts)
-        return await create_workspace(request.work, request.principal, wanted)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        return await _without_workspace(request, Entered(body.texts, outcome))
-    return see_other(home_of(outcome.workspace.id))
-
-
-async def _without_workspace(request: ApiRequest, entered: Entered) -> Response:
+async def _without_workspace(request: ApiRequest) -> Response:
     person = await find_user(request.work, request.principal.user_id)
     address = None if person is None else person.email
     shell = await shell_of(request)
-    return page(request, "no_workspace.html", shell, entered=entered, address=address)
+    return page(request, "no_workspace.html", shell, entered=BLANK, address=address)
 
 
 @router.get("/sign-in", access=_OPEN)
