@@ -303,6 +303,11 @@ async def test_a_value_becomes_an_expression_and_shows_what_it_gives(
         f"document.querySelector('{place} .value.wrong').textContent.includes('line 1')"
     )
     assert await page.evaluate("document.querySelector('.fault-place') !== null")
+    # What a run has and the last one did not is no mistake.
+    await written(page, "config.title", "item.name")
+    await page.until(f"document.querySelector('{place} .value.wrong') === null")
+    await written(page, "config.title", "run.startedAt.substring(0, 2)")
+    await page.until(f"{value} === '20'")
     await pressed(page, "config.title", "Fixed")
     assert (await changed(page))["config"] == given["config"]
 

@@ -110,7 +110,8 @@ export function valueAt(value, steps) {
 
 /** The data that the entries of a value tree hold, by the variables of expressions. */
 export function variablesOf(outputs) {
-  const variables = { trigger: null, nodes: {}, run: {}, vars: {}, item: null, index: null };
+  const run = { id: "", startedAt: new Date().toISOString(), source: "test", workspaceId: "" };
+  const variables = { trigger: null, nodes: {}, run, vars: {}, item: null, index: null };
   for (const { id, source = id === TRIGGER ? "trigger" : "node", output } of outputs) {
     if (output === undefined || output === null) continue;
     if (source === "node") Object.defineProperty(variables.nodes, id, { value: output, enumerable: true });

@@ -168,14 +168,17 @@ export const ExpressionField = {
     return () => {
       const answer = found.value;
       const isShown = answer && (scope.hasData() || answer.invalid) && props.text.trim() !== "";
-      const error = isShown ? answer.error : undefined;
+      // Data may be missing in a test that is there in a run: only what can't be read is wrong.
+      const error = isShown && answer.invalid ? answer.error : undefined;
+      const absent = isShown && !answer.invalid && answer.error !== undefined;
       return h("div", { class: ["expression-field", { wrong: error }] }, [
         h(CodeField, {
           text: props.text, label: props.label, readonly: props.readonly, lines: props.lines, complete, around,
           describedBy: props.describedBy, fault: error ? faultPlace(error, props.text, props.language) : null,
           onInput: (text) => emit("input", text),
         }),
-        isShown && h("output", { class: error ? "value wrong" : "value" }, error ? plainFault(error) : brief(answer.value ?? null)),
+        isShown && h("output", { class: ["value", { wrong: error, absent }] }, error ? plainFault(error)
+          : absent ? `No value for the last run: ${answer.error}` : brief(answer.value ?? null)),
       ]);
     };
   },
