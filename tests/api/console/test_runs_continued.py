@@ -70,7 +70,7 @@ async def test_a_run_begins_at_a_node_with_what_was_typed(
     [
         ({"nodeId": "gone"}, "has no node"),
         ({"nodeId": "pay", "payload": "{"}, "payload"),
-        ({"nodeId": "pay", "outputs": "[]"}, "outputs: must be a JSON object"),
+        ({"nodeId": "pay", "outputs": "[]"}, 'id="h-outputs" class="fault">must be a JSON object'),
         ({"nodeId": "pay", "outputs": '{"gone": {}}'}, "has no node"),
         ({"nodeId": ""}, "nodeId"),
     ],
