@@ -6,7 +6,7 @@ root.classList.add("script");
 // A code of a provider must not stay in the history of the browser.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
 
-/** Times in the zone and language of the profile, else of the browser: short where they stand, exact on hover. */
+/** Times in the zone of the profile, else of the browser: short, and exact on hover. */
 const format = (style) => new Intl.DateTimeFormat(root.dataset.language, { ...style, timeZone: root.dataset.zone });
 const day = format({ day: "numeric", month: "short" });
 const year = format({ day: "numeric", month: "short", year: "numeric" });
