@@ -206,8 +206,6 @@ class DataSourceRunActivities:
         async def keep(path: Path, state: Fetched) -> None:
             nonlocal content
             content = await asyncio.to_thread(content_with, content, path, state)
-            # Before the progress, which names only pages that exist; a repetition writes the same
-            # object.
             await self._store.put_file(page_key(run, state.pages - 1), path)
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
@@ -234,7 +232,6 @@ class DataSourceRunActivities:
                 fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         async with self._database.transaction() as work:
             if not fetched.unchanged:
-                # A server without validators may still send the same pages as the last time.
                 last = await execution.repeated_run(work, run, content)
             if last is None:
                 return False

@@ -88,11 +88,11 @@ def dispatching(claimed: CTE) -> list[Update]:
 
 
 def _dispatching(table: Table, starts: Select[Any]) -> Update:
+    # A transaction that closes the row holds its lock: a claim must not wait for it, nor
+    # deadlock.
     these = (
         select(table.c.id)
         .where(is_among(table.c.id, starts), table.c.dispatched_at.is_(None))
-        # A transaction that closes the row holds its lock: a claim must not wait for it, nor
-        # deadlock.
         .with_for_update(of=table, skip_locked=True)
     )
     return update(table).where(is_among(table.c.id, these)).values(dispatched_at=func.now())

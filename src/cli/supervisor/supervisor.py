@@ -102,8 +102,8 @@ class Child:
                 ) from None
         record = state.pids / f"{service.name}.json"
         with suppress(psutil.NoSuchProcess):
-            started = psutil.Process(process.pid).create_time()
             # By its start time a later supervisor knows it from another process with the same id.
+            started = psutil.Process(process.pid).create_time()
             write_private(
                 record,
                 {
