@@ -16,7 +16,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-all quick explore check fix demo bench profile histories openapi examples screenshots release lock clean
+.PHONY: help setup up test test-all quick explore mutants check fix demo bench profile histories openapi examples screenshots release lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
 		$$(grep -rlE --include='test_*.py' 'from (hypothesis|tests.support.exploring)' tests)
+
+mutants: setup ## Break 400 lines of the rules one at a time: a test has to notice (ARGS=--seed 2).
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff check

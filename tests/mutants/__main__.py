@@ -1,0 +1,167 @@
+"""Break a sample of lines, one at a time, and print those that no test notices.
+
+`make mutants ARGS="--count 400 --seed 1"`. Each line is broken in a copy of the project. The tests
+are those of the folder that mirrors the module, then those of its domain.
+"""
+
+import argparse
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
+from pathlib import Path
+from queue import Queue
+
+# The server of this process serves the tests of every change: to start one takes seconds.
+os.environ["PYTEST_XDIST_TESTRUNUID"] = uuid.uuid4().hex
+
+from tests.mutants.sample import ROOT, Mutation, sampled
+from tests.support.postgres import migrated_database
+
+EQUAL = Path(__file__).with_name("equal.txt")
+"""Changes without effect, one a line: path, line as it is, and line as it becomes."""
+NO_TESTS = 5
+"""The exit code of pytest when it ran no test."""
+SECONDS = 600
+"""For the tests of one change. A change whose tests take longer is noticed: they hang."""
+MEMORY = 8 << 30
+"""Bytes of address space of a test process: a broken bound may ask for all there is."""
+COPIED = ("src", "tests", "docs", "temporal", "pyproject.toml", "openapi.json", "CONTRIBUTING.md")
+NEAREST: Mapping[str, tuple[str, ...]] = {
+    "src/workflows/policies.py": ("tests/workflows/test_policies.py",),
+    "src/runtime/outbound_policy.py": ("tests/runtime/test_outbound_policy.py", "tests/runtime"),
+    "src/runtime/keyed_limiter.py": ("tests/runtime/test_keyed_limiter.py", "tests/runtime"),
+    "src/api/kernel/limits.py": ("tests/api/kernel/test_rate_limits.py", "tests/api/kernel"),
+}
+"""Tests of modules outside of the models, the nearest first."""
+
+
+def main() -> int:
+    """Print the outcome of each change. Gives 1 when fewer than asked for are noticed."""
+    options = _options()
+    equal = set(EQUAL.read_text(encoding="utf-8").splitlines())
+    mutations = [one for one in sampled(options.count, options.seed) if _name(one) not in equal]
+    survivors = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as scratch,
+        migrated_database("mutants"),
+        ThreadPoolExecutor(options.workers) as pool,
+    ):
+        copies: Queue[Path] = Queue()
+        for number in range(options.workers):
+            copies.put(_copy(Path(scratch) / str(number)))
+        deepest = 1 if options.nearest else None
+        outcomes = pool.map(lambda one: _is_noticed(one, copies, deepest), mutations)
+        for number, mutation, is_noticed in zip(count(1), mutations, outcomes, strict=False):
+            survivors += not is_noticed
+            _say(f"{number} {'noticed' if is_noticed else 'SURVIVED'} {_name(mutation)}")
+    share = 100 * (1 - survivors / len(mutations))
+    _say(f"{len(mutations)} changes, {survivors} not noticed: {share:.1f} % noticed.")
+    return int(share < options.at_least)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=400, help="lines that are broken")
+    parser.add_argument("--seed", type=int, default=1, help="the sample")
+    parser.add_argument("--nearest", action="store_true", help="leave out the tests of the domain")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--at-least", type=float, default=92.0, help="percent that is noticed")
+    return parser.parse_args()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _name(mutation: Mutation) -> str:
+    before, after = mutation.change()
+    return f"{mutation.path}: {before} -> {after}"
+
+
+def _copy(place: Path) -> Path:
+    """A copy of what tests read. The states of `temporal` are large, and read by none of these."""
+    place.mkdir()
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "states")
+            shutil.copytree(source, place / name, ignore=ignored)
+        else:
+            shutil.copy(source, place / name)
+    return place
+
+
+def _is_noticed(mutation: Mutation, copies: Queue[Path], deepest: int | None) -> bool:
+    """True if a test fails, cannot be imported, or does not end."""
+    copy = copies.get()
+    try:
+        with _broken(mutation, copy):
+            return any(_fails(copy, tests) for tests in islice(suites(mutation.path), deepest))
+    finally:
+        copies.put(copy)
+
+
+@contextlib.contextmanager
+def _broken(mutation: Mutation, copy: Path) -> Iterator[None]:
+    module = copy / mutation.path
+    original = module.read_bytes()
+    module.write_text(mutation.source(), encoding="utf-8")
+    # Bytecode belongs to a second and a size: another second than that of any change before.
+    second = time.time_ns() // 10**9 + hash(mutation) % 10**6
+    os.utime(module, (second, second))
+    try:
+        yield
+    finally:
+        module.write_bytes(original)
+
+
+def suites(path: str) -> Iterator[Sequence[str]]:
+    """Folders and files of tests of a module, the nearest first."""
+    if path in NEAREST:
+        yield from ([place] for place in NEAREST[path])
+        return
+    _, _, domain, resource_name, *_ = Path(path).with_suffix("").parts
+    nearest = ROOT / "tests/models" / domain
+    own = sorted(nearest.glob(f"*{resource_name.removesuffix('s')}*"))
+    if own:
+        yield [str(one.relative_to(ROOT)) for one in own]
+    yield [f"tests/models/{domain}"]
+
+
+def _fails(copy: Path, tests: Sequence[str]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-n", "0"]
+    environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'src'}"}
+    process = subprocess.Popen(  # our own interpreter and files
+        [*command, "-m", "not long", *tests],
+        cwd=copy,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    try:
+        code = process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert code != NO_TESTS, f"there are no tests in {tests}"
+    return code != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
