@@ -68,6 +68,8 @@ def test_a_formula_is_escaped_by_one_apostrophe_that_any_reader_can_remove() -> 
         (1147386954405658704, False),
         (-1147386954405658704, False),
         (15 * 10**19, True),
+        (123456789012345 * 10**3, True),
+        (1234567890123456 * 10**3, False),
         (0.30000000000000004, True),
         (True, True),
         (None, True),

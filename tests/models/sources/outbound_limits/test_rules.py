@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from models.sources.outbound_limits.rules import (
     AHEAD,
-    LONGEST_REST,
-    LONGEST_STAY,
     MOST_CATCH_UP,
-    SHORTEST_STAY,
     Pace,
     next_round,
     slower,
@@ -82,7 +79,7 @@ def test_no_call_uses_a_paused_connection_and_checks_grow_rare() -> None:
     paused = Pace(per_second=5, at_once=3, stopped=True)
     assert not next_round(paused, NOW, held=0, waiting=3).moments
     stays = [stay(paused, NOW, 0, 0, timedelta(seconds=waited)) for waited in (0, 60, 86_400)]
-    assert stays == [SHORTEST_STAY, timedelta(minutes=1), LONGEST_REST]
+    assert stays == [timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=30)]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +95,7 @@ def test_a_release_goes_by_the_slower_of_its_rate_and_the_limit(
 def test_a_call_that_waits_for_room_checks_less_and_less_often() -> None:
     full = Pace(at_once=1)
     stays = [stay(full, NOW, 1, 0, timedelta(seconds=waited)) for waited in (0, 60, 3_600)]
-    assert stays == [SHORTEST_STAY, timedelta(minutes=1), LONGEST_STAY]
+    assert stays == [timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5)]
 
 
 def test_a_wait_of_an_hour_has_few_rounds() -> None:
