@@ -1,7 +1,7 @@
 """Break a sample of lines, one at a time, and print those that no test notices.
 
 `make mutants ARGS="--count 400 --seed 1"`. Each line is broken in a copy of the project. The tests
-are those of the folder that mirrors the module, then those of its domain.
+are those of the folder that mirrors the module, those of promised bounds, and those of its domain.
 """
 
 import argparse
@@ -36,6 +36,8 @@ SECONDS = 600
 MEMORY = 8 << 30
 """Bytes of address space of a test process: a broken bound may ask for all there is."""
 COPIED = ("src", "tests", "docs", "temporal", "pyproject.toml", "openapi.json", "CONTRIBUTING.md")
+BOUNDS = ("tests/contract/test_limits.py", "tests/api/test_openapi.py")
+"""Tests of bounds that the documents promise, wherever they are declared."""
 NEAREST: Mapping[str, tuple[str, ...]] = {
     "src/workflows/policies.py": ("tests/workflows/test_policies.py",),
     "src/runtime/outbound_policy.py": ("tests/runtime/test_outbound_policy.py", "tests/runtime"),
@@ -59,7 +61,7 @@ def main() -> int:
         copies: Queue[Path] = Queue()
         for number in range(options.workers):
             copies.put(_copy(Path(scratch) / str(number)))
-        deepest = 1 if options.nearest else None
+        deepest = 2 if options.nearest else None
         outcomes = pool.map(lambda one: _is_noticed(one, copies, deepest), mutations)
         for number, mutation, is_noticed in zip(count(1), mutations, outcomes, strict=False):
             survivors += not is_noticed
@@ -136,6 +138,7 @@ def suites(path: str) -> Iterator[Sequence[str]]:
     own = sorted(nearest.glob(f"*{resource_name.removesuffix('s')}*"))
     if own:
         yield [str(one.relative_to(ROOT)) for one in own]
+    yield BOUNDS
     yield [f"tests/models/{domain}"]
 
 
