@@ -45,7 +45,7 @@ quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash and not long" \
-		tests/house tests/models tests/runtime
+		tests/architecture tests/models tests/runtime
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
@@ -59,8 +59,8 @@ check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m tests.house.wings
-	$(BIN)/python -m tests.house.figures
+	$(BIN)/python -m tests.architecture.domains
+	$(BIN)/python -m tests.architecture.figures
 	$(BIN)/workspace migrate --check
 	$(BIN)/workspace openapi | cmp openapi.json -
 

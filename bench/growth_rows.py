@@ -128,7 +128,7 @@ class LongHistory:
 
     @classmethod
     async def of(cls, platform: Platform, automation_id: str) -> "LongHistory":
-        """A past made of copies of one real run, and of rows that belong to one of each noun."""
+        """A past made of copies of one real run, and of a row of each resource of a run."""
         run_id = await platform.start(automation_id)
         await platform.settled()
         place = f"/v1/workspaces/{platform.connection['workspaceId']}"

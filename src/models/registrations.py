@@ -1,7 +1,7 @@
-"""Registrations of nouns with nouns of lower wings, which must not import them.
+"""Registrations of resources with resources of lower domains, which must not import them.
 
 Every process that serves requests or executes activities calls `register_models` once, before it
-does so; tests call it once for the session. A noun that must hear of what happens below it adds
+does so; tests call it once for the session. A resource that must hear of what happens below it adds
 its line here.
 """
 

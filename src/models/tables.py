@@ -1,7 +1,7 @@
 """Every table of the platform, imported once, so that the metadata is whole.
 
-A new noun with tables adds its line here: its `tables`, or the `lifecycle` of durable work above
-them.
+A new resource with tables adds its line here: its `tables`, or the `lifecycle` of durable work
+above them.
 """
 
 # ruff: noqa: F401  # importing a table is what registers it

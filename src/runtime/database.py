@@ -210,25 +210,25 @@ class UnitOfWork(Work):
         return cast("R | None", row)
 
     @overload
-    async def one(self, statement: Executable, noun: str) -> Row[Any]: ...
+    async def one(self, statement: Executable, resource: str) -> Row[Any]: ...
 
     @overload
-    async def one(self, statement: Executable, noun: str, *, of: type[R]) -> R: ...
+    async def one(self, statement: Executable, resource: str, *, of: type[R]) -> R: ...
 
     async def one(
         self,
         statement: Executable,
-        noun: str,
+        resource: str,
         *,
         of: type[R] | None = None,  # noqa: ARG002  # for the type checker
     ) -> R:
-        """The first row of a query that a caller named as a `noun`; `of` as in `rows`.
+        """The first row of a query that a caller named as a `resource`; `of` as in `rows`.
 
         Raises NotFoundError without one.
         """
         row = await self.first(statement)
         if row is None:
-            raise NotFoundError(noun)
+            raise NotFoundError(resource)
         return cast("R", row)
 
     async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:

@@ -94,8 +94,8 @@ class NotFoundError(PlatformError):
     code = "not_found"
     status = 404
 
-    def __init__(self, noun: str = "item") -> None:
-        super().__init__(f"The {noun} does not exist, or you do not have access to it.")
+    def __init__(self, resource: str = "item") -> None:
+        super().__init__(f"The {resource} does not exist, or you do not have access to it.")
 
 
 class MethodNotAllowedError(PlatformError):

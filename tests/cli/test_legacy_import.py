@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.client.legacy_import_calls import print_run
 from cli.client.legacy_import_commands import legacy_import
 from cli.commands import app
-from tests.house.source import ROOT
+from tests.architecture.source import ROOT
 
 RUN, ENTRY = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f", "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e60"
 OPERATIONS = {

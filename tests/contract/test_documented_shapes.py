@@ -180,12 +180,12 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("noun", "parts"), PARTS)
+@pytest.mark.parametrize(("resource", "parts"), PARTS)
 async def test_a_part_is_sent_back_as_it_was_answered(
-    noun: str, parts: Sequence[str], used: Furnished
+    resource: str, parts: Sequence[str], used: Furnished
 ) -> None:
     by_method = {one.id: one for one in operations()}
-    snake = re.sub(r"([A-Z])", r"_\1", noun).lower()
+    snake = re.sub(r"([A-Z])", r"_\1", resource).lower()
     change = by_method[f"update_{snake}"]
     get = by_method.get(f"get_{snake}")
     body = _body_of(change.id)

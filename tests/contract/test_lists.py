@@ -1,4 +1,4 @@
-"""Every list answers `data.<noun>[]` and `cursor`, documented arrays aside, and can be walked."""
+"""Every list answers `data.<resource>[]` and `cursor`, but for documented arrays."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -42,7 +42,7 @@ resource that exists in one of the workspaces, and None for one that is unknown,
 elsewhere.
 """
 
-# A noun adds its line here: the function behind its name in an `Access`.
+# A resource adds its line here: the function behind its name in an `Access`.
 RESOURCES: Mapping[str, Visible] = {
     "action": actions.visible,
     "alert_rule": alert_rules.visible,
@@ -200,7 +200,7 @@ def _parse_ids(operation: Operation, request: ApiRequest) -> Mapping[str, UUID]:
     for name in operation.ids:
         value = parse_id(request.path_params[name])
         if value is None:
-            raise NotFoundError(_noun(name))
+            raise NotFoundError(_resource(name))
         ids[name] = value
     return ids
 
@@ -211,21 +211,21 @@ async def _find(
     """Find the resource among the places, and check the caller's level on it."""
     assert access.resource is not None
     assert access.parameter is not None
-    noun = access.resource.replace("_", " ")
+    resource = access.resource.replace("_", " ")
     user_id = caller.principal.user_id
     find = _finder(access)
     placement = await find(request.work, places, request.ids[access.parameter], user_id)
     if placement is None:
-        raise NotFoundError(noun)
+        raise NotFoundError(resource)
     if request.workspace_id is None:
         _enter_workspace(request, caller, placement.workspace_id)
     request.placement = placement
     role: Role = request.actor.role
     level = level_on(placement, role)
     if access.level and level < Level.VIEW:
-        raise NotFoundError(noun)
+        raise NotFoundError(resource)
     if level < access.level:
-        raise DeniedError(f"This needs {access.level.name.lower()} access to the {noun}.")
+        raise DeniedError(f"This needs {access.level.name.lower()} access to the {resource}.")
 
 
 def _finder(access: Access) -> Visible:
@@ -239,7 +239,7 @@ async def _require_grant(access: Access, request: ApiRequest) -> None:
         raise DeniedError(f"A guest needs {access.level.name.lower()} access to an item for this.")
 
 
-def _noun(parameter: str) -> str:
+def _resource(parameter: str) -> str:
     """`automationId` → `automation`, `apiKeyId` → `api key`."""
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in parameter.removesuffix("Id"))
     return words.strip()

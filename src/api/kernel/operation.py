@@ -105,8 +105,8 @@ class Access:
         needs += [f"the scope `{scope.value}`" for scope in self.scopes]
         needs += [" or ".join(f"`{scope.value}`" for scope in self.any_scope)]
         if self.level and self.resource is not None:
-            noun = self.resource.replace("_", " ")
-            needs += [f"{self.level.name.lower()} access to the {noun}"]
+            resource = self.resource.replace("_", " ")
+            needs += [f"{self.level.name.lower()} access to the {resource}"]
         return f"Needs {' and '.join(filter(None, needs)) or 'any valid credential'}."
 
     def document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The router by which a noun declares its operations.
+"""The router by which a resource declares its operations.
 
     router = Router(tags=["automations"])
 
@@ -112,7 +112,7 @@ class Options(TypedDict, total=False):
 
 
 class Router:
-    """The operations of one noun, in the order in which paths are tried."""
+    """The operations of one resource, in the order in which paths are tried."""
 
     def __init__(
         self,

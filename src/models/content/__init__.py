@@ -1,5 +1,5 @@
 """The tree of a workspace: items and who may see them, files, and the blocks on surfaces.
 
-An item places a thing of any wing in the tree, by its kind and id alone. What stands behind it is
-made, copied and shown by the wing that owns it.
+An item places a thing of any domain in the tree, by its kind and id alone. What stands behind it is
+made, copied and shown by the domain that owns it.
 """

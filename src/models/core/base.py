@@ -1,4 +1,4 @@
-"""Parts of tables and wire shapes that every noun shares; absent fields in place of null."""
+"""Parts of tables and wire shapes that every resource shares; absent fields in place of null."""
 
 import uuid
 from datetime import datetime

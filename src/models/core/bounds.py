@@ -37,7 +37,7 @@ class Bound:
 
     table: Table
     most: int
-    nouns: str
+    resources: str
     by: tuple[str, ...] = ("workspace_id",)
     conditions: tuple[ColumnElement[bool], ...] = ()
     remedy: str = "Delete some first."
@@ -56,7 +56,7 @@ class Bound:
         count = select(func.count()).select_from(self.table).where(*theirs, *self.conditions)
         if await work.scalar(count) > self.most:
             raise ConflictError(
-                f"The limit of {self.most:,} {self.nouns} is reached. {self.remedy}".rstrip()
+                f"The limit of {self.most:,} {self.resources} is reached. {self.remedy}".rstrip()
             )
 
 

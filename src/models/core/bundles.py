@@ -176,7 +176,7 @@ class ImportTarget:
 
 
 Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
-"""The last word of a noun on rows before they are inserted; their ids are ids of the target.
+"""The last word of a resource on rows before they are inserted; their ids are ids of the target.
 
 Nothing is written, and nothing asked for that rows of the same stage change.
 """
@@ -191,7 +191,7 @@ Identify = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Mapping
 """Source id → target id of rows of a bundle; one that is not in it stays unknown."""
 
 Conclude = Callable[[UnitOfWork, ImportTarget], Awaitable[None]]
-"""The last step of a noun, once everything is applied."""
+"""The last step of a resource, once everything is applied."""
 
 
 @dataclass(frozen=True, kw_only=True)

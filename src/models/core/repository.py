@@ -27,7 +27,7 @@ class Repository(Generic[Row]):
     others. A list is in the `order` of these columns, or newest first.
     """
 
-    noun: str
+    resource: str
     table: Table
     row: type[Row]
     sees: Callable[[Actor], Sequence[ColumnElement[bool]]] = lambda _: ()
@@ -52,7 +52,7 @@ class Repository(Generic[Row]):
         """A row, locked until the transaction ends if asked for. Raises NotFoundError."""
         statement = select(self.table).where(*self.seen(actor), self.table.c.id == row_id)
         return await work.one(
-            statement.with_for_update() if lock else statement, self.noun, of=self.row
+            statement.with_for_update() if lock else statement, self.resource, of=self.row
         )
 
     async def add(
@@ -63,9 +63,9 @@ class Repository(Generic[Row]):
         row = {"id": row_id, "workspace_id": actor.workspace_id, **moments, **values}
         statement = insert(self.table).values(row).returning(self.table)
         if self.limit is None:
-            return await work.one(statement, self.noun, of=self.row)
+            return await work.one(statement, self.resource, of=self.row)
         async with self.limit.place(work, *(row[name] for name in self.limit.by)):
-            return await work.one(statement, self.noun, of=self.row)
+            return await work.one(statement, self.resource, of=self.row)
 
     async def change(
         self, work: UnitOfWork, actor: Actor, row_id: Id, values: Mapping[str, object]
@@ -78,10 +78,10 @@ class Repository(Generic[Row]):
             .values(updated_at=moment, **values)
             .returning(self.table)
         )
-        return await work.one(statement, self.noun, of=self.row)
+        return await work.one(statement, self.resource, of=self.row)
 
     async def delete(self, work: UnitOfWork, actor: Actor, row_id: Id) -> Deleted:
         """Delete a row. Raises NotFoundError."""
         this = delete(self.table).where(*self.seen(actor), self.table.c.id == row_id)
-        await work.one(this.returning(self.table.c.id), self.noun)
+        await work.one(this.returning(self.table.c.id), self.resource)
         return Deleted(id=row_id)

@@ -1,4 +1,4 @@
-"""JSON values as every noun reads them: text, numbers, days, moments.
+"""JSON values as every resource reads them: text, numbers, days, moments.
 
 A reader takes a JSON value and gives it typed. It raises `InvalidValueError` with the sentence that
 follows the value's path. Nothing is coerced: a number in quotes is text.

@@ -1,5 +1,5 @@
 """Messages: events for triggers, the workspace log, notifications, webhook signatures, jobs.
 
-A wing below tells a wing above by writing an event or accepting a job in its own transaction; who
-answers it is decided above.
+A lower domain tells a higher one by writing an event or accepting a job in its own transaction;
+who answers it is decided above.
 """

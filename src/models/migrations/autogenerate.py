@@ -26,7 +26,7 @@ from models.tables import metadata
 from runtime.database import driver_url
 from runtime.postgresql.schema import table_of
 
-WINGS = (
+DOMAINS = (
     "runtime",
     "core",
     "people",
@@ -93,22 +93,22 @@ def complete(_context: object, _revision: object, scripts: list[MigrationScript]
 
 
 def write_initial_tables() -> None:
-    """Write a file of statements for each wing, to be run in the order of WINGS."""
+    """Write a file of statements for each domain, to be run in the order of DOMAINS."""
     scripts = ScriptDirectory.from_config(configuration())
     if scripts.get_heads() != scripts.get_bases():
         raise RuntimeError("Remove the migrations after the initial one, which is to hold them.")
     missing = [constraint for table in metadata.sorted_tables for constraint in _keys(table)]
     created_tables: set[Table] = set()
-    for wing in WINGS:
+    for domain in DOMAINS:
         paragraphs = []
-        for table in _tables_of(wing):
+        for table in _tables_of(domain):
             created_tables.add(table)
             keys = [key for key in _keys(table) if key.referred_table in created_tables]
             missing = [key for key in missing if key not in keys]
             indexes = sorted(table.indexes, key=lambda index: str(index.name))
             create = CreateTable(table, include_foreign_key_constraints=keys)
             paragraphs.append(_sql([create, *map(CreateIndex, indexes)]))
-        # A table of a lower wing may refer to one of this wing.
+        # A table of a lower domain may refer to one of this domain.
         late = [
             key
             for key in missing
@@ -116,17 +116,17 @@ def write_initial_tables() -> None:
         ]
         missing = [key for key in missing if key not in late]
         paragraphs += [_sql([AddConstraint(key)]) for key in late]
-        path = SCRIPTS / "versions/initial/tables" / f"{wing}.sql"
+        path = SCRIPTS / "versions/initial/tables" / f"{domain}.sql"
         path.write_text("\n".join(paragraphs))
 
 
-def _tables_of(wing: str) -> Iterator[Table]:
-    """The tables of a wing, each after those it refers to."""
+def _tables_of(domain: str) -> Iterator[Table]:
+    """The tables of a domain, each after those it refers to."""
     modules = {
         table_of(model): model.__module__.removeprefix("models.")
         for model in SQLModel.__subclasses__()
     }
-    return (table for table in metadata.sorted_tables if modules[table].split(".")[0] == wing)
+    return (table for table in metadata.sorted_tables if modules[table].split(".")[0] == domain)
 
 
 def _keys(table: Table) -> list[ForeignKeyConstraint]:

@@ -218,7 +218,7 @@ _HANDLERS: list[RemovalHandler] = []
 def on_member_removal(handler: RemovalHandler) -> None:
     """Call `handler` in the transaction of each removal; registering it again changes nothing.
 
-    Nouns of higher wings that hold what is the member's own say here what they then do;
+    Resources of higher domains that hold what is the member's own say here what they then do;
     `models.registrations` lists them.
     """
     if handler not in _HANDLERS:

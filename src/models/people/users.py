@@ -82,7 +82,7 @@ USER = app_user.c
 
 
 def user_of(user_id: ColumnElement[Any]) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the user that a column names: `select(…).join(*user_of(noun.c.user_id))`."""
+    """The join to the user that a column names: `select(…).join(*user_of(resource.c.user_id))`."""
     return app_user, app_user.c.id == user_id
 
 

@@ -212,12 +212,12 @@ def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:
     )
 
 
-def live_workspace_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the workspace of a noun's rows, unless it was deleted.
+def live_workspace_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the workspace of a resource's rows, unless it was deleted.
 
-    To be spread: `select(…).join(*live_workspace_of(noun))`.
+    To be spread: `select(…).join(*live_workspace_of(resource))`.
     """
-    live = and_(workspace.c.id == noun.c.workspace_id, workspace.c.deleted_at.is_(None))
+    live = and_(workspace.c.id == resource.c.workspace_id, workspace.c.deleted_at.is_(None))
     return workspace, live
 
 
@@ -244,7 +244,7 @@ _HANDLERS: list[DeletionHandler] = []
 def on_workspace_deletion(handler: DeletionHandler) -> None:
     """Call `handler` in the transaction of each deletion; registering it again changes nothing.
 
-    Nouns of higher wings say here what they then do; `models.registrations` lists them.
+    Resources of higher domains say here what they then do; `models.registrations` lists them.
     """
     if handler not in _HANDLERS:
         _HANDLERS.append(handler)

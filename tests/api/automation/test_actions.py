@@ -37,7 +37,7 @@ async def count(space: Space) -> int:
 
 
 async def named(client: Client, space: Space) -> dict[str, str]:
-    """One thing of each noun that a config can name."""
+    """One thing of each resource that a config can name."""
     database = await make(client, "database", "Data")
     records = f"/v1/databases/{database['target']['id']}/records"
     source = {"kind": "http_json", "config": {"url": "https://example.test"}}
@@ -123,18 +123,18 @@ async def test_resources_that_a_config_names_must_be_visible(
     _, token = await space.member(Role.EDITOR)
     editor = client.with_token(token)
     before = await count(space)
-    for noun, id_ in theirs.items():
-        for kind, config in configs({**mine, noun: id_}).items():
+    for resource, id_ in theirs.items():
+        for kind, config in configs({**mine, resource: id_}).items():
             if config == configs(mine)[kind]:
                 continue
-            unknown = configs({**mine, noun: str(uuid4())})[kind]
+            unknown = configs({**mine, resource: str(uuid4())})[kind]
             answers = [
                 await client.post(
                     f"{space.path}/actions", json={"label": "x", "kind": kind, "config": one}
                 )
                 for one in (config, unknown)
             ]
-            assert refused(answers[0]) == (404, "not_found"), (kind, noun)
+            assert refused(answers[0]) == (404, "not_found"), (kind, resource)
             assert answers[0].content == answers[1].content
     hidden = {"databaseId": private["target"]["id"], "data": {}}
     body = {"label": "x", "kind": "create_record", "config": hidden}

@@ -118,7 +118,7 @@ async def test_one_row_beyond_the_budget_is_answered(client: Client, space: Spac
     assert [len(page) for page in pages] == [1] * MANY
 
 
-async def every_page(client: Client, path: str, noun: str) -> list[list[Json]]:
+async def every_page(client: Client, path: str, resource: str) -> list[list[Json]]:
     """The pages of a list to its end; each but the first follows a cursor."""
     query = {"limit": "100"}
     pages: list[list[Json]] = []
@@ -126,7 +126,7 @@ async def every_page(client: Client, path: str, noun: str) -> list[list[Json]]:
         answer = await client.get(path, params=query)
         assert len(answer.content) < 2 * ANSWER_BUDGET
         shown = read(answer)
-        pages.append(shown[noun])
+        pages.append(shown[resource])
         if shown["cursor"] is None:
             return pages
         query["cursor"] = shown["cursor"]

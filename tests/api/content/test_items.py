@@ -425,13 +425,13 @@ async def test_a_title_and_the_label_behind_it_are_one(client: Client, space: Sp
     )
     database_id = database["target"]["id"]
     view = await make(client, "view", "Old", config={"databaseId": database_id})
-    for made, nouns in (
+    for made, resources in (
         (automation, f"{space.path}/automations"),
         (database, f"{space.path}/databases"),
         (action, f"{space.path}/actions"),
         (view, f"/v1/databases/{database_id}/views"),
     ):
-        path, target = f"/v1/items/{made['item']['id']}", f"{nouns}/{made['target']['id']}"
+        path, target = f"/v1/items/{made['item']['id']}", f"{resources}/{made['target']['id']}"
         assert read(await client.patch(path, json={"title": "New"}))["title"] == "New"
         assert read(await client.get(target))["label"] == "New"
         assert read(await client.patch(target, json={"label": "Newer"}))["label"] == "Newer"

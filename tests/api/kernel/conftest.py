@@ -1,4 +1,4 @@
-"""An application with a probe noun, whose operations reach every corner of the kernel."""
+"""An application with a probe resource, whose operations reach every corner of the kernel."""
 
 from collections.abc import AsyncIterator
 from datetime import date
@@ -228,7 +228,7 @@ async def _probe_app(
 
 @pytest.fixture(scope="session")
 def _probe_contract() -> Contract:
-    """What is committed and the probe noun: to describe all of it anew takes seconds."""
+    """What is committed and the probe resource: to describe all of it anew takes seconds."""
     probed = render(router.routes)
     describe_answers(probed)
     components = {
@@ -245,7 +245,7 @@ async def probes(
     database: WatchedDatabase,  # noqa: ARG001  # watches commits
     space: Space,
 ) -> AsyncIterator[Client]:
-    """A client of the application with the probe noun."""
+    """A client of the application with the probe resource."""
     async with Client(_probe_app, _probe_contract, space.token) as client:
         yield client
 

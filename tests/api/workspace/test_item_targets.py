@@ -134,19 +134,19 @@ async def test_a_page_is_made_and_copied_with_its_blocks(client: Client) -> None
 async def test_targets_that_run_by_themselves_are_copied_disabled(
     client: Client, space: Space
 ) -> None:
-    for kind, noun in (
+    for kind, resource in (
         ("action", "actions"),
         ("data_source", "data-sources"),
         ("automation", "automations"),
     ):
         extra = await config_of(client, space, kind)
         config = {**extra.get("config", {}), "enabled": True}
-        made = await make(client, kind, noun, config=config)
+        made = await make(client, kind, resource, config=config)
         assert made["target"]["enabled"] is True
         copy = read(await client.post(f"/v1/items/{made['item']['id']}/duplicate"), 201)
-        copied = read(await client.get(f"{space.path}/{noun}/{copy['targetId']}"))
+        copied = read(await client.get(f"{space.path}/{resource}/{copy['targetId']}"))
         assert copied["enabled"] is False
-        assert copied["label"] == f"{noun} copy"
+        assert copied["label"] == f"{resource} copy"
         assert copied["key"] not in {made["target"]["key"], None}
         if kind == "automation":
             assert copied["webhookPath"] != made["target"]["webhookPath"]

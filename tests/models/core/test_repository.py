@@ -49,7 +49,7 @@ async def test_rows_belong_to_their_workspace(space: Space, foreign: Space, at: 
             rows.change(work, stranger, row_id, case.other),
             rows.delete(work, stranger, row_id),
         ):
-            with pytest.raises(NotFoundError, match=f"The {rows.noun} does not exist"):
+            with pytest.raises(NotFoundError, match=f"The {rows.resource} does not exist"):
                 await missing
         changed = await rows.change(work, space.actor, row_id, case.other)
         assert changed.updated_at > added.updated_at, "a version is never repeated"
@@ -69,7 +69,7 @@ async def test_a_bound_counts_the_rows_of_its_owner(
         await case.rows.add(work, space.actor, uuid4(), case.values)
         theirs = _cases(foreign.actor)[at]
         await theirs.rows.add(work, foreign.actor, uuid4(), theirs.values)
-        refusal = f"The limit of 1 {case.rows.limit.nouns} is reached"
+        refusal = f"The limit of 1 {case.rows.limit.resources} is reached"
         with pytest.raises(ConflictError, match=refusal):
             await case.rows.add(work, space.actor, uuid4(), case.values)
 

@@ -156,15 +156,15 @@ async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named
     """Raises `NotFoundError` for what the actor does not see."""
     places = [actor.workspace_id]
     for reference in references:
-        if reference.noun == "user":
+        if reference.resource == "user":
             is_visible = await visible_member(work, places, reference.id, actor.user_id) is not None
-        elif reference.noun in _SEES:
-            is_visible = await _SEES[reference.noun](work, actor, reference.id)
+        elif reference.resource in _SEES:
+            is_visible = await _SEES[reference.resource](work, actor, reference.id)
         else:
-            found = await _VISIBLE[reference.noun](work, places, reference.id, actor.user_id)
+            found = await _VISIBLE[reference.resource](work, places, reference.id, actor.user_id)
             is_visible = found is not None and level_on(found, actor.role) >= Level.VIEW
         if not is_visible:
-            raise NotFoundError(reference.noun.replace("_", " "))
+            raise NotFoundError(reference.resource.replace("_", " "))
 
 
 def _bundled_rows(workspace_id: Id) -> Select[Any]:

@@ -211,7 +211,7 @@ def _object(step: JsonObject, key: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-_NOUNS = {
+_RESOURCES = {
     "databaseId": "database",
     "recordId": "record",
     "dataSourceId": "data_source",
@@ -223,9 +223,9 @@ _NOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An id in a config and the noun it must be one of."""
+    """An id in a config and the resource it must be one of."""
 
-    noun: str
+    resource: str
     id: Id
 
 
@@ -284,14 +284,14 @@ def named_ids(kind: ActionKind, config: JsonObject) -> list[Named]:
     """The ids a config names outside of bindings, whatever else is wrong with it."""
     targets: list[Named] = []
     for _, _, parameters in parts_of(kind, config):
-        for key, noun in _NOUNS.items():
-            targets += _ids(noun, [parameters.get(key)])
+        for key, resource in _RESOURCES.items():
+            targets += _ids(resource, [parameters.get(key)])
         users = parameters.get("userIds")
         targets += _ids("user", users if isinstance(users, list) else [])
     return list(dict.fromkeys(targets))
 
 
-def _ids(noun: str, values: list[Any]) -> list[Named]:
+def _ids(resource: str, values: list[Any]) -> list[Named]:
     plain = [without_literals(value) if is_binding(value) else value for value in values]
     ids = [parse_id(value) for value in plain if isinstance(value, str)]
-    return [Named(noun, one) for one in ids if one is not None]
+    return [Named(resource, one) for one in ids if one is not None]

@@ -150,7 +150,7 @@ _HANDLERS: list[EndHandler] = []
 def on_run_end(handler: EndHandler) -> None:
     """Call `handler` in the transaction of each end; registering it again changes nothing.
 
-    A noun above registers what it then does; `models.registrations` lists them.
+    A resource above registers what it then does; `models.registrations` lists them.
     """
     if handler not in _HANDLERS:
         _HANDLERS.append(handler)

@@ -1,4 +1,4 @@
-"""Reading runs, what holds them up, and the joins for nouns whose rows name one."""
+"""Reading runs, what holds them up, and the joins for resources whose rows name one."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -413,7 +413,7 @@ REPLAY = automation_run.alias("replay_run").c
 
 
 def run_of(run_id: ColumnElement[Id]) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the run that a column names: `select(…).join(*run_of(noun.c.run_id))`."""
+    """The join to the run that a column names: `select(…).join(*run_of(resource.c.run_id))`."""
     # By id alone: the primary key finds one, whatever PostgreSQL believes of a workspace's runs.
     return automation_run, RUN.id == run_id
 

@@ -21,8 +21,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.graph.catalog import (
-    Noun,
     ReferenceCatalog,
+    Resource,
     named_by_author,
     referenced_secrets,
 )
@@ -62,9 +62,9 @@ async def load_catalog(
     )
 
 
-_SEES: Mapping[Noun, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
-    Noun.CONNECTION: sees_connection,
-    Noun.ENDPOINT: sees_endpoint,
+_SEES: Mapping[Resource, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
+    Resource.CONNECTION: sees_connection,
+    Resource.ENDPOINT: sees_endpoint,
 }
 
 
@@ -76,9 +76,9 @@ async def check_named(
     One that the graph named `before` was seen by who named it (ADR 0037).
     """
     known = frozenset() if before is None else named_by_author(before)
-    for noun, named in sorted(named_by_author(graph) - known):
-        if not await _SEES[noun](work, actor, named):
-            raise NotFoundError(noun.value)
+    for resource, named in sorted(named_by_author(graph) - known):
+        if not await _SEES[resource](work, actor, named):
+            raise NotFoundError(resource.value)
 
 
 async def _databases(
@@ -110,7 +110,7 @@ async def _triggers(
 
 async def _existing(
     work: UnitOfWork, workspace_id: Id, ids: Collection[Id]
-) -> dict[Noun, frozenset[str]]:
+) -> dict[Resource, frozenset[str]]:
     if not ids:
         return {}
     sorted_ids = sorted(ids)
@@ -121,25 +121,25 @@ async def _existing(
         ITEM.kind == ItemKind.ACTION, ITEM.target_id.in_(sorted_ids)
     )
     existing = {
-        Noun.ACTION: actions,
-        Noun.AUTOMATION: _automations(workspace_id, sorted_ids),
-        Noun.CONNECTION: existing_connections(workspace_id, sorted_ids),
-        Noun.DATA_SOURCE: existing_data_sources(workspace_id, sorted_ids),
-        Noun.ENDPOINT: existing_endpoints(workspace_id, sorted_ids),
-        Noun.FORM: forms,
-        Noun.VIEW: existing_views(workspace_id, sorted_ids),
-        Noun.MEMBER: members_among(workspace_id, sorted_ids),
+        Resource.ACTION: actions,
+        Resource.AUTOMATION: _automations(workspace_id, sorted_ids),
+        Resource.CONNECTION: existing_connections(workspace_id, sorted_ids),
+        Resource.DATA_SOURCE: existing_data_sources(workspace_id, sorted_ids),
+        Resource.ENDPOINT: existing_endpoints(workspace_id, sorted_ids),
+        Resource.FORM: forms,
+        Resource.VIEW: existing_views(workspace_id, sorted_ids),
+        Resource.MEMBER: members_among(workspace_id, sorted_ids),
     }
     statement = union_all(
         *(
-            ids_of_noun.add_columns(cast(literal(noun.value), String).label("noun"))
-            for noun, ids_of_noun in existing.items()
+            ids_of_resource.add_columns(cast(literal(resource.value), String).label("resource"))
+            for resource, ids_of_resource in existing.items()
         )
     )
-    found: dict[Noun, set[str]] = {}
+    found: dict[Resource, set[str]] = {}
     for row in await work.rows(statement):
-        found.setdefault(Noun(row.noun), set()).add(str(row.id))
-    return {noun: frozenset(known) for noun, known in found.items()}
+        found.setdefault(Resource(row.resource), set()).add(str(row.id))
+    return {resource: frozenset(known) for resource, known in found.items()}
 
 
 def _automations(workspace_id: Id, ids: Collection[Id]) -> Select[Id]:

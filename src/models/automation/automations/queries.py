@@ -1,4 +1,4 @@
-"""Reading automations and versions, and the joins for nouns whose rows run one of them."""
+"""Reading automations and versions, and the joins for resources whose rows run one of them."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -53,7 +53,7 @@ _FIND: list[FindLastRun] = []
 def find_last_run_with(find: FindLastRun) -> None:
     """Ask `find` for last runs; registering it again changes nothing.
 
-    The noun of runs knows the last run of an automation, and says so through this;
+    The resource of runs knows the last run of an automation, and says so through this;
     `models.registrations` lists it.
     """
     if find not in _FIND:

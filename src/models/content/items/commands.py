@@ -68,7 +68,7 @@ _HANDLERS: dict[ItemKind, PlacementHandler] = {}
 def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
     """Call `handler` for items of a kind, in the transaction of each change; one for each kind.
 
-    Nouns of higher wings say here what they then do; `models.registrations` lists them.
+    Resources of higher domains say here what they then do; `models.registrations` lists them.
     """
     _HANDLERS[kind] = handler
 

@@ -1,4 +1,4 @@
-"""Parts of statements about items: what is above and below one, joins for nouns with items."""
+"""Parts of statements about items: what is above and below one, joins for resources with items."""
 
 from typing import Any
 
@@ -94,14 +94,14 @@ ITEM = item.c
 """The columns of items in the statements that this module and `queries` begin."""
 
 
-def live_item_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the item of a noun's rows, unless it is in the trash.
+def live_item_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the item of a resource's rows, unless it is in the trash.
 
-    To be spread: `select(…).join(*live_item_of(noun))`.
+    To be spread: `select(…).join(*live_item_of(resource))`.
     """
     live_item = and_(
-        item.c.workspace_id == noun.c.workspace_id,
-        item.c.id == noun.c.item_id,
+        item.c.workspace_id == resource.c.workspace_id,
+        item.c.id == resource.c.item_id,
         item.c.deleted_at.is_(None),
     )
     return item, live_item

@@ -55,13 +55,13 @@ def placed_items() -> Select[Any]:
     ).where(item.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))))
 
 
-def placed(noun: FromClause, item_id: str = "item_id") -> Select[Any]:
-    """`placed_items` with the rows of a noun that name their item in this column."""
+def placed(resource: FromClause, item_id: str = "item_id") -> Select[Any]:
+    """`placed_items` with the rows of a resource that name their item in this column."""
     of_item = and_(
-        noun.c.workspace_id == item.c.workspace_id,
-        noun.c[item_id] == item.c.id,
+        resource.c.workspace_id == item.c.workspace_id,
+        resource.c[item_id] == item.c.id,
     )
-    return placed_items().join(noun, of_item)
+    return placed_items().join(resource, of_item)
 
 
 class PlacementOf:
@@ -128,12 +128,14 @@ def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
     return judged if in_trash else judged.having(func.bool_and(way.c.deleted_at.is_(None)))
 
 
-def placement_of(noun: FromClause, item_id: str = "item_id") -> PlacementOf:
+def placement_of(resource: FromClause, item_id: str = "item_id") -> PlacementOf:
     """Finds where a resource is placed by its own id: `await visible(work, workspace_ids, id, …)`.
 
     Its rows name their item in the column `item_id`.
     """
-    return PlacementOf(placed(noun, item_id).where(noun.c.id == bindparam("id", type_=Uuid)))
+    return PlacementOf(
+        placed(resource, item_id).where(resource.c.id == bindparam("id", type_=Uuid))
+    )
 
 
 placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))

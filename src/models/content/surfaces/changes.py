@@ -189,21 +189,25 @@ async def check_references(
     """Check that the actor sees what contents name, unless the surface names it already.
 
     So whoever may edit a page can save it, although others have put on it what the actor does not
-    see, or something has been deleted. Raises `NotFoundError` of the first noun that fails.
+    see, or something has been deleted. Raises `NotFoundError` of the first resource that fails.
 
-    One statement checks each kind. Nouns of higher wings register how their ids are looked up.
+    One statement checks each kind. Higher domains register how the ids of theirs are looked up.
     """
     named = references(list(contents)) - {Reference("block", id_) for id_ in new_blocks}
     missing: set[Reference] = set()
-    for noun in sorted({reference.noun for reference in named}):
-        wanted = [reference.id for reference in named if reference.noun == noun]
-        seen = _blocks(actor, surface_id, wanted) if noun == "block" else _SEEN[noun](actor, wanted)
+    for resource in sorted({reference.resource for reference in named}):
+        wanted = [reference.id for reference in named if reference.resource == resource]
+        seen = (
+            _blocks(actor, surface_id, wanted)
+            if resource == "block"
+            else _SEEN[resource](actor, wanted)
+        )
         rows = await work.rows(seen)
-        missing |= {Reference(noun, id_) for id_ in set(wanted) - {row.id for row in rows}}
+        missing |= {Reference(resource, id_) for id_ in set(wanted) - {row.id for row in rows}}
     if missing:
         missing -= await _named_already(work, actor, surface_id, missing)
     if missing:
-        raise NotFoundError(min(reference.noun for reference in missing))
+        raise NotFoundError(min(reference.resource for reference in missing))
 
 
 async def _named_already(
@@ -239,9 +243,9 @@ Seen = Callable[[Actor, Sequence[Id]], Select[Any]]
 _SEEN: dict[str, Seen] = {"item": seen_items, "file": unhidden_files, "user": _users}
 
 
-def register_reference(noun: str, query: Seen) -> None:
-    """Let contents name things of a higher wing; `models.registrations` lists them."""
-    _SEEN[noun] = query
+def register_reference(resource: str, query: Seen) -> None:
+    """Let contents name things of a higher domain; `models.registrations` lists them."""
+    _SEEN[resource] = query
 
 
 MOST_TOLD = 50
@@ -276,7 +280,7 @@ async def notify_mentioned(
     mentions: dict[Id, list[Id]] = defaultdict(list)
     for block_id, content in contents.items():
         for reference in references(content):
-            if reference.noun == "user":
+            if reference.resource == "user":
                 mentions[block_id].append(reference.id)
     if not mentions:
         return

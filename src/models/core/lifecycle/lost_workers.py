@@ -1,6 +1,6 @@
 """Lost workers: open work that waits for one, and work that may have ended its worker.
 
-The wing of the whole platform knows of workers, and says so through `find_lost_workers_with` and
+The domain of the whole platform knows of workers, and says so through `find_lost_workers_with` and
 `find_last_sign_with`; `models.registrations` lists them.
 
 A lost worker takes much with it, and only one piece of work is to blame. So each suspect is

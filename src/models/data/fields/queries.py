@@ -100,14 +100,14 @@ def prefetched_schema(database_id: Id) -> Prefetch:
 
 
 async def load_schema(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, noun: str = "database"
+    work: UnitOfWork, workspace_id: Id, database_id: Id, resource: str = "database"
 ) -> Schema:
     """The fields of a database, in order.
 
-    Raises `NotFoundError` of `noun` when there is no such database outside the trash.
+    Raises `NotFoundError` of `resource` when there is no such database outside the trash.
     """
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
-    return schema_of(await _SCHEMA.first(work, parameters), noun)
+    return schema_of(await _SCHEMA.first(work, parameters), resource)
 
 
 async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
@@ -251,10 +251,10 @@ class DatabaseWithFields(Protocol):
     fields: str
 
 
-def schema_of(row: DatabaseWithFields | None, noun: str = "database") -> Schema:
-    """The schema in a row of `schemas`. Raises `NotFoundError` of `noun` when there is none."""
+def schema_of(row: DatabaseWithFields | None, resource: str = "database") -> Schema:
+    """The schema in a row of `schemas`. Raises `NotFoundError` of `resource` when there is none."""
     if row is None:
-        raise NotFoundError(noun)
+        raise NotFoundError(resource)
     return Schema(row.workspace_id, row.database_id, read_fields(row.fields))
 
 
@@ -294,8 +294,8 @@ _SETTINGS = {FieldKind.RELATION: "databaseId", FieldKind.BUTTON: "actionId"}
 def check_reference_with(kind: FieldKind, check: ReferenceCheck) -> None:
     """Have what fields of a kind name checked by `check`; one for each kind.
 
-    A noun of a higher wing that fields may name registers its check so; `models.registrations`
-    lists them.
+    A resource of a higher domain that fields may name registers its check;
+    `models.registrations` lists them.
     """
     _CHECKS[kind] = check
 

@@ -50,21 +50,23 @@ DATABASE = database.c
 """The columns of databases in the statements that this module begins."""
 
 
-def database_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the database of a noun's rows, in the trash or not.
+def database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the database of a resource's rows, in the trash or not.
 
-    To be spread: `select(…).join(*database_of(noun))`.
+    To be spread: `select(…).join(*database_of(resource))`.
     """
-    return database, _owns(noun)
+    return database, _owns(resource)
 
 
-def live_database_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to the database of a noun's rows and its item, unless it is in the trash."""
-    return database.join(*live_item_of(database)), _owns(noun)
+def live_database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the database of a resource's rows and its item, unless it is in the trash."""
+    return database.join(*live_item_of(database)), _owns(resource)
 
 
-def _owns(noun: FromClause) -> ColumnElement[bool]:
-    return and_(database.c.workspace_id == noun.c.workspace_id, database.c.id == noun.c.database_id)
+def _owns(resource: FromClause) -> ColumnElement[bool]:
+    return and_(
+        database.c.workspace_id == resource.c.workspace_id, database.c.id == resource.c.database_id
+    )
 
 
 def live_databases(

@@ -79,7 +79,7 @@ from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 
 RECORD = record.c
-"""The columns of records, for nouns that compare rows of theirs with them."""
+"""The columns of records, for resources that compare rows of theirs with them."""
 
 visible = PlacementOf(
     placed_databases()

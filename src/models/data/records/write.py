@@ -463,8 +463,7 @@ _FIND: list[FindPrefills] = []
 def find_prefills_with(find: FindPrefills) -> None:
     """Ask `find` for prefills; registering it again changes nothing.
 
-    The noun of templates knows the prefills, and says so through this; `models.registrations` lists
-    it.
+    Record templates, which know the prefills, register; `models.registrations` lists them.
     """
     if find not in _FIND:
         _FIND.append(find)

@@ -66,7 +66,7 @@ _FIND: list[FindViewers] = []
 def find_viewers_with(find: FindViewers) -> None:
     """Ask `find` who sees an item; registering it again changes nothing.
 
-    The wing of items knows the viewers, and says so through this; `models.registrations` lists it.
+    The items, which know the viewers, register; `models.registrations` lists them.
     """
     if find not in _FIND:
         _FIND.append(find)

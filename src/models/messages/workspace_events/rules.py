@@ -72,7 +72,7 @@ _READ_BY = {
     "import": Scope.WORKSPACE_READ,
     "onboarding": Scope.WORKSPACE_READ,
 }
-"""By the noun that a type begins with, what a credential must hold to read such events."""
+"""By the resource that a type begins with, what a credential must hold to read such events."""
 
 MEMBERSHIP = frozenset(
     {

@@ -1,7 +1,7 @@
 """The workspace log on the wire, and the `data` of each type of event (interface.md#workspace-log).
 
-Triggers of the tables and commands of higher wings write this data. The tests hold every event they
-log against its shape.
+Triggers of the tables and commands of higher domains write this data. The tests compare every event
+they log with its shape.
 """
 
 from collections.abc import Mapping
@@ -163,8 +163,8 @@ _OWN = {
     EventType.STARTER_SEED_COMPLETED: "SeedCompletedEventData",
     EventType.STARTER_SEED_FAILED: "SeedFailedEventData",
     **{
-        EventType(f"{noun}.{change}"): f"{title}PauseEventData"
-        for noun, title in _PAUSES.items()
+        EventType(f"{resource}.{change}"): f"{title}PauseEventData"
+        for resource, title in _PAUSES.items()
         for change in ("paused", "resumed")
     },
 }

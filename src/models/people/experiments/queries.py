@@ -1,4 +1,4 @@
-"""Reading experiments with the figures of their variants, some of which other nouns count."""
+"""Reading experiments with the figures of their variants, some of which other resources count."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -48,10 +48,10 @@ class ExperimentRow(Protocol):
 
 
 class TargetHandler(Protocol):
-    """The noun that owns the variants of a type, as it is asked and told.
+    """The resource that owns the variants of a type, as it is asked and told.
 
-    A noun of a higher wing registers one for its type of target; a type without one has units that
-    are counted here.
+    A resource of a higher domain registers one for its type of target. Units of a type without
+    one are counted here.
     """
 
     async def check(
@@ -139,7 +139,7 @@ def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBod
 
 
 async def _counts(work: UnitOfWork, rows: Sequence[Experiment]) -> Mapping[Id, FiguresOf]:
-    """The figures of experiments, from the units that are kept here or from their own nouns."""
+    """The figures of experiments, from the units that are kept here or from their own resources."""
     by_experiment: dict[Id, dict[str, Counts]] = defaultdict(dict)
     by_type = sorted(rows, key=lambda row: row.target_type)
     for kind, group in groupby(by_type, key=lambda row: row.target_type):

@@ -140,7 +140,7 @@ async def read_chunk(
 async def prepare_rows(
     work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
 ) -> Sequence[Row]:
-    """Rows whose ids are ids of the target, with the last word of their noun."""
+    """Rows whose ids are ids of the target, with the last word of their resource."""
     return rows if kind.prepare is None else await kind.prepare(work, target, rows)
 
 

@@ -1,6 +1,6 @@
 """The kinds of rows that bundles have, in the order they are applied, and the tables left out.
 
-The rows of a kind stand behind those they need. A noun with rows of a workspace adds its kinds
+The rows of a kind stand behind those they need. A resource with rows of a workspace adds its kinds
 here, or its table to `LEFT_OUT`.
 """
 

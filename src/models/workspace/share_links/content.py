@@ -13,7 +13,7 @@ from models.content.items.queries import find_item, target_of
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemRow
 from models.content.surfaces.queries import blocks_of, nested
-from models.content.surfaces.rules.contents import NOUNS, references
+from models.content.surfaces.rules.contents import RESOURCES, references
 from models.content.surfaces.shapes import BlockTree
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
@@ -136,7 +136,7 @@ async def _surface(
     urls: dict[str, str] = {}
     if visitor.link.allow_download:
         named = references([row.content for row in rows])
-        wanted = [reference.id for reference in named if reference.noun == "file"]
+        wanted = [reference.id for reference in named if reference.resource == "file"]
         for file_id in await _open_files(work, visitor, wanted):
             urls[str(file_id)] = download_url(keys, workspace_id, file_id, _claim(visitor))
     return SharedSurface(blocks=[_shown_block(tree, urls) for tree in nested(rows, None)])
@@ -176,7 +176,9 @@ def _without_references(value: JsonValue, urls: dict[str, str]) -> JsonValue:
     if not isinstance(value, dict):
         return value
     kept: JsonObject = {
-        key: _without_references(entry, urls) for key, entry in value.items() if key not in NOUNS
+        key: _without_references(entry, urls)
+        for key, entry in value.items()
+        if key not in RESOURCES
     }
     url = urls.get(str(value.get("fileId")))
     return kept if url is None else {**kept, "downloadUrl": url}

@@ -7,7 +7,7 @@ import pytest
 
 from models.content.surfaces.rules.contents import (
     BLOCKS,
-    NOUNS,
+    RESOURCES,
     Reference,
     SurfaceKind,
     may_hold,
@@ -43,7 +43,7 @@ def _ids(schema: Any) -> set[str]:
 def test_every_id_in_a_content_is_one_that_is_looked_up() -> None:
     """A content with an id under a name `references` does not know would go unchecked."""
     named = set[str]().union(*(_ids(one.model_json_schema()) for one in EVERY_CONTENT))
-    assert named == set(NOUNS)
+    assert named == set(RESOURCES)
     assert InputId is not None
 
 

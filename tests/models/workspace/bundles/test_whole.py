@@ -1,4 +1,4 @@
-"""No noun is forgotten: what has rows of a workspace is in a bundle, or said to be left out."""
+"""No resource is forgotten: what has rows of a workspace is in a bundle, or said to be left out."""
 
 import json
 
@@ -8,7 +8,7 @@ from models.tables import metadata
 from models.workspace.bundles.lines import bundle_schema
 from models.workspace.bundles.registry import KINDS, LEFT_OUT
 from models.workspace.bundles.rules import Fault
-from tests.house.source import ROOT
+from tests.architecture.source import ROOT
 
 OF_A_WORKSPACE = {table.name for table in metadata.sorted_tables if "workspace_id" in table.c}
 IN_A_BUNDLE = {kind.table.name for kind in KINDS}
@@ -16,7 +16,7 @@ IN_A_BUNDLE = {kind.table.name for kind in KINDS}
 
 def test_every_table_is_in_a_bundle_or_left_out_for_a_reason() -> None:
     assert OF_A_WORKSPACE - IN_A_BUNDLE - LEFT_OUT.keys() == set(), (
-        "describe the rows in a bundle.py of the noun and add them to KINDS in"
+        "describe the rows in a bundle.py of the resource and add them to KINDS in"
         " models/workspace/bundles/registry.py, or add the table to LEFT_OUT with the reason"
     )
 

@@ -421,7 +421,7 @@ def scope_on(surface: SurfaceKind, scope: Scope) -> Scope:
     return _ON_CANVAS.get(scope, scope) if surface is SurfaceKind.CANVAS else scope
 
 
-NOUNS = {
+RESOURCES = {
     "fileId": "file",
     "viewId": "view",
     "recordId": "record",
@@ -434,7 +434,7 @@ NOUNS = {
 
 
 class Reference(NamedTuple):
-    noun: str
+    resource: str
     id: Id
 
 
@@ -449,9 +449,9 @@ def _named(value: object) -> Iterator[Reference]:
             yield from _named(entry)
     elif isinstance(value, dict):
         for key, entry in value.items():
-            if key in NOUNS and isinstance(entry, str):
+            if key in RESOURCES and isinstance(entry, str):
                 found = parse_id(entry)
                 if found is not None:
-                    yield Reference(NOUNS[key], found)
+                    yield Reference(RESOURCES[key], found)
             else:
                 yield from _named(entry)

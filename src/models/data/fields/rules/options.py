@@ -23,7 +23,7 @@ MakeId = Callable[[], Id]
 
 def keys_of(
     entries: Sequence[tuple[str, str | None]],
-    noun: str,
+    resource: str,
     path: str,
     problems: list[Detail],
     taken_keys: Collection[str] = (),
@@ -34,11 +34,11 @@ def keys_of(
         if key is None:
             continue
         if key in used_keys:
-            problems.append(Detail(f"{path}.{place}.key", f"is the key of another {noun}"))
+            problems.append(Detail(f"{path}.{place}.key", f"is the key of another {resource}"))
         used_keys.add(key)
     keys = []
     for name, own_key in entries:
-        key = own_key or first_free(slug(name, noun), used_keys)
+        key = own_key or first_free(slug(name, resource), used_keys)
         used_keys.add(key)
         keys.append(key)
     return keys

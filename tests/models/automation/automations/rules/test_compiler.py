@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from models.automation.automations.rules.graph.catalog import Noun
+from models.automation.automations.rules.graph.catalog import Resource
 from models.automation.automations.rules.graph.compiler import (
     Compiled,
     ReferenceCatalog,
@@ -33,7 +33,7 @@ CATALOG = ReferenceCatalog(
             for key, kind in FIELDS.items()
         }
     },
-    existing={Noun.AUTOMATION: frozenset({AUTOMATION, SELF})},
+    existing={Resource.AUTOMATION: frozenset({AUTOMATION, SELF})},
     triggers={
         id_: {"kind": "automation_called", "inputSchema": {"required": ["who"]}}
         for id_ in (AUTOMATION, SELF)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
+from models.automation.automations.rules.graph.catalog import ReferenceCatalog, Resource
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.node_checks import record_problems
 from models.core.base import Id
@@ -49,7 +49,7 @@ def problems(
 ) -> dict[str, str]:
     catalog = ReferenceCatalog(
         databases={DATABASE: {spec.key: spec for spec in fields}},
-        existing={Noun.VIEW: frozenset({VIEW})},
+        existing={Resource.VIEW: frozenset({VIEW})},
     )
     return dict(record_problems(kind, {"databaseId": DATABASE, **value}, catalog))
 

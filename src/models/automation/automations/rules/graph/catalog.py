@@ -15,7 +15,7 @@ from runtime.errors import Detail
 from runtime.ids import parse_id
 
 
-class Noun(StrEnum):
+class Resource(StrEnum):
     """A kind of thing that a graph or a trigger can refer to by id, besides databases."""
 
     ACTION = "action"
@@ -50,28 +50,28 @@ class ReferenceCatalog:
     has_mail_server: bool = True
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
     """The fields of each database."""
-    existing: Mapping[Noun, frozenset[str]] = field(default_factory=dict)
+    existing: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
     triggers: Mapping[str, JsonObject] = field(default_factory=dict)
     """The trigger config of each published automation."""
     secrets: frozenset[str] = frozenset()
     """The names of existing secrets, of those a graph or its trigger refers to."""
 
-    def has(self, noun: Noun, id_: str) -> bool:
+    def has(self, resource: Resource, id_: str) -> bool:
         """True when the workspace has it, outside the trash."""
-        return id_.lower() in self.existing.get(noun, frozenset())
+        return id_.lower() in self.existing.get(resource, frozenset())
 
 
-NAMED_BY: Mapping[str, Noun] = {
-    "actionId": Noun.ACTION,
-    "automationId": Noun.AUTOMATION,
-    "automationIds": Noun.AUTOMATION,
-    "connectionId": Noun.CONNECTION,
-    "dataSourceId": Noun.DATA_SOURCE,
-    "endpointId": Noun.ENDPOINT,
-    "formItemId": Noun.FORM,
-    "viewId": Noun.VIEW,
-    "assignees": Noun.MEMBER,
-    "userIds": Noun.MEMBER,
+NAMED_BY: Mapping[str, Resource] = {
+    "actionId": Resource.ACTION,
+    "automationId": Resource.AUTOMATION,
+    "automationIds": Resource.AUTOMATION,
+    "connectionId": Resource.CONNECTION,
+    "dataSourceId": Resource.DATA_SOURCE,
+    "endpointId": Resource.ENDPOINT,
+    "formItemId": Resource.FORM,
+    "viewId": Resource.VIEW,
+    "assignees": Resource.MEMBER,
+    "userIds": Resource.MEMBER,
 }
 """The keys of configs and triggers that hold references. The plural ones hold lists."""
 
@@ -100,9 +100,9 @@ def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
     return frozenset(ids)
 
 
-def named_by_author(graph: Graph) -> frozenset[tuple[Noun, Id]]:
+def named_by_author(graph: Graph) -> frozenset[tuple[Resource, Id]]:
     """The connections and endpoints a graph names, which its author must see."""
-    references: set[tuple[Noun, Id]] = set()
+    references: set[tuple[Resource, Id]] = set()
     for node in graph.nodes:
         name = NAMED.get(node.kind)
         text = None if name is None else node.config.get(name)
@@ -140,10 +140,10 @@ _MOMENTS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 
 def missing(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
     """The references at the top level of a config that the workspace lacks, as path and message."""
-    for key, noun in NAMED_BY.items():
+    for key, resource in NAMED_BY.items():
         for path, text in _texts(key, value.get(key)):
-            if parse_id(text) is not None and not catalog.has(noun, text):
-                yield path, f'{noun.capitalize()} "{shorten(text)}" not found.'
+            if parse_id(text) is not None and not catalog.has(resource, text):
+                yield path, f'{resource.capitalize()} "{shorten(text)}" not found.'
 
 
 def _texts(path: str, value: object) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,8 @@ from enum import StrEnum
 import pydantic
 
 from models.automation.automations.rules.graph.catalog import (
-    Noun,
     ReferenceCatalog,
+    Resource,
     mail_warnings,
     referenced_ids,
     trigger_reference_problems,
@@ -160,7 +160,7 @@ def _failure_automation(graph: Graph, catalog: ReferenceCatalog) -> Iterator[str
         return
     if wanted.lower() == catalog.automation_id:
         yield "failureAutomationId: An automation cannot handle its own failures."
-    elif not catalog.has(Noun.AUTOMATION, wanted):
+    elif not catalog.has(Resource.AUTOMATION, wanted):
         yield "failureAutomationId: Automation not found."
 
 

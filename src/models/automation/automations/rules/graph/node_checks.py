@@ -10,8 +10,8 @@ from pydantic_core import ErrorDetails
 from models.automation.automations.rules.graph.catalog import (
     BY_ID_ONLY,
     NAMED,
-    Noun,
     ReferenceCatalog,
+    Resource,
     missing,
 )
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
@@ -92,7 +92,7 @@ def _missing(
             yield f"{_place(node, path)}: {message}"
     elif node.action_id is None:
         yield "actionId is required."
-    elif not catalog.has(Noun.ACTION, node.action_id):
+    elif not catalog.has(Resource.ACTION, node.action_id):
         yield f'actionId: Action "{shorten(node.action_id)}" not found.'
 
 
@@ -336,7 +336,7 @@ def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
 
 def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
     view_id = query.get("viewId")
-    if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Noun.VIEW, view_id):
+    if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Resource.VIEW, view_id):
         yield Detail("viewId", f'View "{shorten(view_id)}" not found.')
 
 

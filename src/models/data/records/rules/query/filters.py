@@ -147,10 +147,10 @@ def _option(field: FieldSpec, value: object) -> str:
     return values.check_option(field, value)
 
 
-def _id(value: object, noun: str) -> str:
+def _id(value: object, resource: str) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise InvalidValueError(f"must be the id of {an(noun)}")
+        raise InvalidValueError(f"must be the id of {an(resource)}")
     return str(checked)
 
 

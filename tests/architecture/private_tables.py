@@ -1,7 +1,7 @@
-"""The imports of tables by others than their noun, printed by `make check`.
+"""The imports of tables by others than their resource, printed by `make check`.
 
-A noun's tables are its own: others ask its queries, join by its functions, call its commands, are
-handed rows as protocols, and give its `WorkTable` to what all durable work shares. A table is known
+A resource's tables are its own: others ask its queries, join by its functions, call its commands,
+are handed rows as protocols, and give its `WorkTable` to what all durable work shares. A table is known
 by what it is, wherever it stands: a class with `table=True`, and what `table_of` makes of it. Of
 the rest of a module named `tables`, others may have the kinds of names listed in `SHARED`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.house.source import SRC, dotted, files, tree
+from tests.architecture.source import SRC, dotted, files, tree
 
 LISTED = {
     ("cli.families", "automation.action_runs"): "a sweep selects what it judges by",
@@ -43,24 +43,26 @@ LISTED = {
     ("people.members", "people.users"): "a bundle finds its members by their addresses",
     ("people.members", "people.workspaces"): "a workspace makes its first member itself",
 }
-"""Importer and noun, and why it needs the table itself. It only shrinks."""
+"""Importer and resource, and why it needs the table itself. It only shrinks."""
 
 SHARED = frozenset({"Protocol", "Repository", "Retention", "WorkTable"})
 """Bases of classes and makers of values that a module of tables holds for others, too; so do its
 functions, which purge or join."""
 
 IMPORTS = 29
-"""Files that import such a table, counted once for each noun. It only shrinks."""
+"""Files that import such a table, counted once for each resource. It only shrinks."""
 
 
 def found() -> Counter[tuple[str, str]]:
-    """Importer and noun, with the number of files."""
+    """Importer and resource, with the number of files."""
     counted: Counter[tuple[str, str]] = Counter()
     for path in files():
         importer = _place(path)
         if importer is not None:
             counted.update(
-                (importer, noun) for noun in set(imported_tables(tree(path))) if noun != importer
+                (importer, resource)
+                for resource in set(imported_tables(tree(path)))
+                if resource != importer
             )
     return counted
 
@@ -69,8 +71,8 @@ def faults(counted: Counter[tuple[str, str]]) -> list[str]:
     """Imports that no line lists, lines that list none, and a count that is not the one above."""
     pairs = sorted(counted.keys() ^ LISTED.keys())
     named = [
-        f"{importer} -> {noun}: {'is not listed' if (importer, noun) in counted else 'take it off'}"
-        for importer, noun in pairs
+        f"{importer} -> {owner}: {'is not listed' if (importer, owner) in counted else 'take it off'}"
+        for importer, owner in pairs
     ]
     if counted.total() != IMPORTS:
         named.append(f"{counted.total()} imports, where {IMPORTS} are noted")
@@ -78,7 +80,7 @@ def faults(counted: Counter[tuple[str, str]]) -> list[str]:
 
 
 def _place(path: Path) -> str | None:
-    """The noun or the package of a file; None for one that may know every table."""
+    """The resource or the package of a file; None for one that may know every table."""
     room, *rest = path.relative_to(SRC).with_suffix("").parts
     if room != "models":
         return ".".join((room, *rest[:1]))
@@ -88,7 +90,7 @@ def _place(path: Path) -> str | None:
 
 
 def imported_tables(module: ast.Module) -> Iterator[str]:
-    """The nouns whose tables a module imports, be it by way of another module."""
+    """The resources whose tables a module imports, be it by way of another module."""
     modules: dict[str, str] = {}
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
@@ -99,28 +101,28 @@ def imported_tables(module: ast.Module) -> Iterator[str]:
                 yield from _of_name(node.module, alias.name)
     for name in modules.values():
         if name.rpartition(".")[2] == "tables":
-            yield from filter(None, [_noun(name)])
+            yield from filter(None, [_resource(name)])
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute):
             yield from _of_name(modules.get(dotted(node.value), ""), node.attr)
 
 
 def _of_name(module: str, name: str) -> Iterator[str]:
-    """The noun whose table a name of a module is."""
-    noun = _noun(module)
-    if noun is not None and name in tables_of(noun) | _unshared(module):
-        yield noun
+    """The resource whose table a name of a module is."""
+    resource = _resource(module)
+    if resource is not None and name in tables_of(resource) | _unshared(module):
+        yield resource
 
 
-def _noun(module: str) -> str | None:
+def _resource(module: str) -> str | None:
     room, *place = module.split(".")
     return ".".join(place[:2]) if room == "models" and len(place) > 1 else None
 
 
 @cache
-def tables_of(noun: str) -> frozenset[str]:
-    """The names of a noun's tables, and of the classes of their rows."""
-    place = SRC / "models" / noun.replace(".", "/")
+def tables_of(resource: str) -> frozenset[str]:
+    """The names of a resource's tables, and of the classes of their rows."""
+    place = SRC / "models" / resource.replace(".", "/")
     paths = [*place.rglob("*.py"), place.with_suffix(".py")]
     return frozenset(
         name
@@ -134,7 +136,7 @@ def tables_of(noun: str) -> frozenset[str]:
 
 @cache
 def _unshared(module: str) -> frozenset[str]:
-    """The names that a module named `tables` binds for its noun alone."""
+    """The names that a module named `tables` binds for its resource alone."""
     path = SRC / f"{module.replace('.', '/')}.py"
     if path.name != "tables.py" or not path.exists():
         return frozenset()

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from sqlmodel import SQLModel
 
 from api.routers.registry import ROUTERS
-from tests.house.source import SRC, files
+from tests.architecture.source import SRC, files
 
 pytestmark = pytest.mark.takes(seconds=8)
 

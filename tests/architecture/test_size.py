@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.house.figures import by_folder, lines, modules, small
-from tests.house.source import ROOT, files, tree
+from tests.architecture.figures import by_folder, lines, modules, small
+from tests.architecture.source import ROOT, files, tree
 
 LONGEST_FILE = 550
 LONGEST_FUNCTION = 45
@@ -20,10 +20,10 @@ EXEMPT = {
 SMALL = {
     # What many import, and is of no one of them.
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
-    "models/core/access/queries.py": "resources of seven nouns find their workspace by it",
+    "models/core/access/queries.py": "resources of seven resources find their workspace by it",
     "models/core/expressions/rules/errors.py": "many raise these errors and evaluate nothing",
     "models/core/keys.py": "every resource with keys derives them by it",
-    "models/core/page_addresses.py": "several nouns and the API name pages by it",
+    "models/core/page_addresses.py": "several resources and the API name pages by it",
     "models/core/revisions.py": "every resource that expects a revision reads it by this",
     "runtime/base64url.py": "the one spelling of tokens, for every room",
     "runtime/clock.py": "the one clock, for every room",
@@ -36,7 +36,7 @@ SMALL = {
     "models/data/databases/queries.py": "a dozen files read databases by it, and change none",
     # Registries, and one line for each thing of a kind.
     "activities/providers/adapters.py": "the registry of adapters",
-    "models/registrations.py": "the registry of what nouns give to lower nouns",
+    "models/registrations.py": "the registry of what resources give to lower resources",
     "models/tables.py": "the registry of tables",
     # Rules, enumerations and shapes of a resource that others import without the rest of it.
     "models/automation/actions/shapes.py": "the rules of change sets import it",

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from models.data.fields.rules.fields import FieldKind
-from tests.house.source import SRC
+from tests.architecture.source import SRC
 
 LEFT_OUT = {
     "activities/sources/reading_process.py": (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.families.registry import WORKFLOWS
-from tests.house.source import calls, dotted, files, place, tree
+from tests.architecture.source import calls, dotted, files, place, tree
 from tests.support.fingerprints import ROOT, fingerprints
 
 HISTORIES = ROOT / "temporal" / "histories"

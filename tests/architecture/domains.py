@@ -1,4 +1,4 @@
-"""The wings of `src/models` in figures, printed by `make check`, which fails when one is not 0.
+"""The domains of `src/models` in figures, printed by `make check`, which fails when one is not 0.
 
 Contracts in `pyproject.toml` say which import is allowed. Beside them this counts circles, those of
 files included that the type checker alone imports, and lines of a contract that allow one.
@@ -17,41 +17,41 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tests.house import private_tables
+from tests.architecture import private_tables
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-WINGS_CONTRACT = "A wing imports only those below it"
+DOMAINS_CONTRACT = "A domain imports only those below it"
 
 T = TypeVar("T", bound=Hashable)
 
-Noun = tuple[str, str]
-"""A wing and the name of a noun in it."""
+Resource = tuple[str, str]
+"""A domain and the name of a resource in it."""
 
 
-def wings() -> list[str]:
-    """The wings from bottom to top, as the contract orders them."""
+def domains() -> list[str]:
+    """The domains from bottom to top, as the contract orders them."""
     settings = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    layers = next(one["layers"] for one in contracts if one["name"] == WINGS_CONTRACT)
+    layers = next(one["layers"] for one in contracts if one["name"] == DOMAINS_CONTRACT)
     packages = {path.parent.name for path in (PROJECT.parent / "src/models").glob("*/__init__.py")}
     names = [layer.removeprefix("models.") for layer in reversed(layers)]
     return [name for name in names if name in packages and name != "migrations"]
 
 
-def imports(order: list[str]) -> Counter[tuple[Noun, Noun]]:
-    """The number of imports from one noun to another."""
+def imports(order: list[str]) -> Counter[tuple[Resource, Resource]]:
+    """The number of imports from one resource to another."""
     graph = grimp.build_graph("models", exclude_type_checking_imports=True, cache_dir=None)
-    found: Counter[tuple[Noun, Noun]] = Counter()
+    found: Counter[tuple[Resource, Resource]] = Counter()
     for module in sorted(graph.modules):
-        importer = _noun(module, order)
+        importer = _resource(module, order)
         for imported in graph.find_modules_directly_imported_by(module):
-            target = _noun(imported, order)
+            target = _resource(imported, order)
             if importer is not None and target is not None and importer != target:
                 found[importer, target] += 1
     return found
 
 
-def _noun(module: str, order: list[str]) -> Noun | None:
+def _resource(module: str, order: list[str]) -> Resource | None:
     parts = module.split(".")
     return (parts[1], parts[2]) if len(parts) > 2 and parts[1] in order else None
 
@@ -87,39 +87,42 @@ def mutual_layers() -> list[str]:
 
 def main() -> int:
     """Print the figures; 1 when an arrow climbs or closes a circle."""
-    order = wings()
+    order = domains()
     found = imports(order)
     tables = private_tables.found()
-    nouns = {noun for pair in found for noun in pair}
+    resources = {resource for pair in found for resource in pair}
     between = Counter((importer[0], target[0]) for importer, target in found)
-    table = Table("wing", "nouns", *order, box=box.SIMPLE)
-    for wing in reversed(order):
-        counts = [between[wing, below] for below in order]
-        own = sum(1 for noun in nouns if noun[0] == wing)
-        table.add_row(wing, str(own), *(str(count or "") for count in counts))
-    targets = {noun: {target for importer, target in found if importer == noun} for noun in nouns}
+    table = Table("domain", "resources", *order, box=box.SIMPLE)
+    for domain in reversed(order):
+        counts = [between[domain, below] for below in order]
+        own = sum(1 for resource in resources if resource[0] == domain)
+        table.add_row(domain, str(own), *(str(count or "") for count in counts))
+    targets = {
+        resource: {target for importer, target in found if importer == resource}
+        for resource in resources
+    }
     figures: dict[str, list[str]] = {
-        "arrows between wings that climb": [
+        "arrows between domains that climb": [
             f"{'.'.join(importer)} -> {'.'.join(target)}"
             for importer, target in sorted(found)
             if order.index(target[0]) > order.index(importer[0])
         ],
-        "pairs of nouns that import each other": [
+        "pairs of resources that import each other": [
             f"{'.'.join(one)} and {'.'.join(other)}"
             for one, other in sorted(found)
             if one < other and (other, one) in found
         ],
-        "circles of nouns": [
-            " -> ".join(".".join(noun) for noun in circle) for circle in circles(targets)
+        "circles of resources": [
+            " -> ".join(".".join(resource) for resource in circle) for circle in circles(targets)
         ],
         "circles of files": [" -> ".join(circle) for circle in circles_of_files()],
         "lines of contracts that allow a circle": mutual_layers(),
         "faults in the list of tables that others import": private_tables.faults(tables),
     }
     console = Console(width=110, highlight=False)
-    console.print("Arrows from the nouns of a wing (rows) to those of another (columns):")
+    console.print("Arrows from the resources of a domain (rows) to those of another (columns):")
     console.print(table)
-    console.print(f"{len(nouns)} nouns in {len(order)} wings.")
+    console.print(f"{len(resources)} resources in {len(order)} domains.")
     console.print(f"{tables.total()} imports of tables by others, of {len(tables)} pairs.")
     for name, members in figures.items():
         console.print(f"{len(members)} {name}.")

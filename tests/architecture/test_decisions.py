@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.source import ROOT
+from tests.architecture.source import ROOT
 
 DECISIONS = ROOT / "docs" / "adr"
 INDEX = DECISIONS / "README.md"

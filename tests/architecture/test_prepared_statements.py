@@ -7,7 +7,7 @@ import pytest
 
 from runtime.database import libpq_url
 from runtime.postgresql.statements import PreparedStatement
-from tests.house.source import SRC, files
+from tests.architecture.source import SRC, files
 from tests.support.plans import numbered_parameters, planning_once, whole_scans
 from tests.support.postgres import migrated_database
 

@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.source import ROOT, files, place, tree
+from tests.architecture.source import ROOT, files, place, tree
 
 QUESTION = re.compile(r"(What|Whether|Which|Who|Whose|Whom|How|Why|Where|When|Since|Those)\b")
 POINTING = re.compile(r"\b[Tt]hose (of|who|that)\b|; how many\.?\s*$")
@@ -105,7 +105,7 @@ def vague(text: str) -> list[str]:
 
 
 def _part(path: Path) -> str:
-    """The folder of tests, the wing of a model or an API, or the room."""
+    """The folder of tests, the domain of a model or an API, or the room."""
     room, *folders = path.relative_to(ROOT).parent.parts
     return "/".join([room, *folders[: 2 if folders[:1] in (["models"], ["api"]) else 1]])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.families.registry import WORKFLOWS
-from tests.house.source import SRC, attributes, calls, dotted, files, place, tree
+from tests.architecture.source import SRC, attributes, calls, dotted, files, place, tree
 
 UNDETERMINED = re.compile(
     r"datetime\.(datetime|date)\.(now|utcnow|today)|time\.\w+|random\.\w+|secrets\.\w+"

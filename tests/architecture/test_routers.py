@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import attributes, files, place, tree
+from tests.architecture.source import attributes, files, place, tree
 
 LONGEST_BODY = 10
 FORBIDDEN_MODULES = ("sqlalchemy", "sqlmodel", "psycopg")

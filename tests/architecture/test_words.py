@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.house.source import ROOT, SRC, files, place, tree
+from tests.architecture.source import ROOT, SRC, files, place, tree
 
 DENIED: Mapping[str, str] = {
     r"rests|resting": "queued, paused",

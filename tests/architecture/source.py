@@ -14,9 +14,9 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def files(*rooms: str) -> list[Path]:
-    """The Python files of these rooms, or of all; migrations are frozen and left out."""
-    roots = [SRC / room for room in rooms] or [SRC]
+def files(*packages: str) -> list[Path]:
+    """The Python files of these packages, or of all; migrations are frozen and left out."""
+    roots = [SRC / package for package in packages] or [SRC]
     found = {path for root in roots for path in root.rglob("*.py")}
     return sorted(path for path in found if "migrations/versions" not in path.as_posix())
 

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.house.source import ROOT, SRC, calls, files, place
+from tests.architecture.source import ROOT, SRC, calls, files, place
 
 COMMITS = {
     SRC / "runtime/database.py": "the edge: everything else runs inside its transactions",
@@ -44,8 +44,8 @@ def test_time_is_skipped_by_the_server_we_ship() -> None:
     """The first time-skipping environment downloads a Java server; `_v2` uses our own."""
     found = [
         place(path, call)
-        for room in ("src", "tests", "bench")
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for package in ("src", "tests", "bench")
+        for path in sorted((ROOT / package).rglob("*.py"))
         if "start_time_skipping" in path.read_text(encoding="utf-8")
         for name, call in calls(path)
         if name.endswith("WorkflowEnvironment.start_time_skipping")

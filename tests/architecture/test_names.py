@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.source import SRC, files, tree
+from tests.architecture.source import SRC, files, tree
 
 _PRONOUNS = (
     "anything both each every everything few how it least many more most none nothing one ones "
@@ -80,8 +80,8 @@ def _locals(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 
 def _part(path: Path) -> str:
-    room, wing, *_ = path.parts
-    return f"{room}/{wing}" if room == "models" else room
+    package, domain, *_ = path.parts
+    return f"{package}/{domain}" if package == "models" else package
 
 
 def test_names_are_nouns() -> None:

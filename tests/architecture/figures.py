@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.house.source import SRC, files, tree
+from tests.architecture.source import SRC, files, tree
 
 SMALLEST_FILE = 80
-"""Lines below which a file needs a reason (tests/house/test_size.py)."""
+"""Lines below which a file needs a reason (tests/architecture/test_size.py)."""
 
 
 def modules() -> list[Path]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.house.source import ROOT
+from tests.architecture.source import ROOT
 
 DOCS = ROOT / "docs"
-ROOMS = ("src", "tests", "temporal", "docs")
+PACKAGES = ("src", "tests", "temporal", "docs")
 KINDS = {".md", ".py", ".sql"}
 
 PAGE = re.compile(r"(?<![\w/.-])(docs/)?((?:[\w-]+/)*[\w-]+\.md)(?:#([\w-]+))?")
@@ -48,9 +48,9 @@ def faults(path: Path, text: str) -> Iterator[tuple[str, str]]:
         if not any(DOCS.glob(f"adr/{found[1]}-*.md")):
             yield found.group(), "no such decision"
     for found in PAGE.finditer(text):
-        room, name, anchor = found.groups()
+        package, name, anchor = found.groups()
         linked = text.endswith("](", 0, found.start())
-        if (room or (anchor and not linked)) and (reason := fault(DOCS / name, anchor)):
+        if (package or (anchor and not linked)) and (reason := fault(DOCS / name, anchor)):
             yield found.group(), reason
     if path.suffix == ".md":
         for found in LINK.finditer(text):
@@ -61,8 +61,8 @@ def faults(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def cited() -> Iterator[Path]:
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*")):
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*")):
             if path.suffix in KINDS and path != Path(__file__):
                 yield path
 

@@ -7,7 +7,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from tests.house.source import ROOT, files
+from tests.architecture.source import ROOT, files
 
 REMAINING = 23
 """Parameters and results of our source that are still `Any`. The number only falls."""

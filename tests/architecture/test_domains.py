@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOT
-from tests.house.wings import circles
+from tests.architecture.domains import circles
+from tests.architecture.source import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             "models/core/keys.py",
             "models.people.users",
-            "A wing imports only those below it",
+            "A domain imports only those below it",
         ),
-        ("models/content/items/rules.py", "models.data.views.rules", "A wing imports only"),
+        ("models/content/items/rules.py", "models.data.views.rules", "A domain imports only"),
         ("models/people/users.py", "models.people.members", "Order in people"),
         ("models/data/fields/commands.py", "models.data.records.tables", "Order in data"),
         (
@@ -68,21 +68,21 @@ def test_an_import_that_climbs_breaks_the_contract(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "wing", ["people", "messages", "content", "data", "sources", "automation", "workspace"]
+    "domain", ["people", "messages", "content", "data", "sources", "automation", "workspace"]
 )
 @pytest.mark.parametrize("name", ["unplaced/__init__.py", "unplaced.py"], ids=["folder", "module"])
 def test_a_noun_that_stands_in_no_order_breaks_the_contract(
-    name: str, wing: str, project: Path
+    name: str, domain: str, project: Path
 ) -> None:
-    noun = project / "src" / "models" / wing / name
-    noun.parent.mkdir(exist_ok=True)
-    noun.touch()
+    resource = project / "src" / "models" / domain / name
+    resource.parent.mkdir(exist_ok=True)
+    resource.touch()
     status, said = _lint(project)
-    noun.unlink()
-    if noun.parent.name == "unplaced":
-        noun.parent.rmdir()
+    resource.unlink()
+    if resource.parent.name == "unplaced":
+        resource.parent.rmdir()
     assert status == 1
-    assert f"Order in {wing} BROKEN" in said, said
+    assert f"Order in {domain} BROKEN" in said, said
 
 
 def _lint(project: Path) -> tuple[int, str]:

@@ -1,11 +1,18 @@
-"""A noun's tables are its own: the imports by others are listed, and the list only shrinks."""
+"""A resource's tables are its own: the imports by others are listed, and the list only shrinks."""
 
 import ast
 from collections import Counter
 
 import pytest
 
-from tests.house.private_tables import IMPORTS, LISTED, faults, found, imported_tables, tables_of
+from tests.architecture.private_tables import (
+    IMPORTS,
+    LISTED,
+    faults,
+    found,
+    imported_tables,
+    tables_of,
+)
 
 
 def test_tables_are_imported_by_their_noun_or_listed() -> None:
@@ -29,7 +36,7 @@ def test_a_table_is_known_in_any_module_of_its_noun() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "nouns"),
+    ("source", "resources"),
     [
         ("from models.people.users import app_user", {"people.users"}),
         ("from models.people import users\nusers.app_user.c.id", {"people.users"}),
@@ -45,5 +52,5 @@ def test_a_table_is_known_in_any_module_of_its_noun() -> None:
         ("from models.automation.automation_runs.tables import purge_runs", set()),
     ],
 )
-def test_an_import_is_judged_by_its_name(source: str, nouns: set[str]) -> None:
-    assert set(imported_tables(ast.parse(source))) == nouns
+def test_an_import_is_judged_by_its_name(source: str, resources: set[str]) -> None:
+    assert set(imported_tables(ast.parse(source))) == resources

@@ -6,7 +6,7 @@ A module of rules has a folder or a file named `rules` in its path.
 import ast
 from pathlib import Path
 
-from tests.house.source import SRC, files, imported_modules, module_name, tree
+from tests.architecture.source import SRC, files, imported_modules, module_name, tree
 
 PURE = {
     "models.core.base": "the types of identifiers and moments, and the base of shapes",
@@ -69,8 +69,8 @@ KNOWN = {
     },
     "workspace.targets.shapes": {"workspace.changes.rules"},
 }
-"""Modules of nouns below `models`, and the rules that import them: rules judge what a caller sends,
-and that is a shape. It only shrinks."""
+"""Modules of resources below `models`, and the rules that import them: rules judge what a caller
+sends, and that is a shape. It only shrinks."""
 
 IMPURE = {"runtime.database", "runtime.outbound", "runtime.temporal.outbox"}
 """Modules of the runtime by which code reaches the world; only `core.keys` imports one."""
@@ -104,12 +104,12 @@ def test_rules_import_rules_and_listed_modules() -> None:
         if is_rules(module_name(path)):
             for module in other_models(path):
                 found.setdefault(module, set()).add(module_name(path).removeprefix("models."))
-    nouns = {
+    resources = {
         module.removeprefix("models."): importers
         for module, importers in found.items()
         if module not in PURE
     }
-    assert nouns == KNOWN
+    assert resources == KNOWN
     assert PURE.keys() <= found.keys(), "no rules import these: take them off the list"
 
 
