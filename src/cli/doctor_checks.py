@@ -202,7 +202,7 @@ async def check_workers(settings: Settings) -> Finding:
     """Look whether each build with work has workers: processes that poll, and are alive.
 
     Temporal counts a process for minutes after its death; its row in the database says when it was
-    there last, and for some seconds nobody can tell by it. Whoever may be dead is looked at again.
+    there last, and for some seconds that says nothing. A process that may be dead is checked again.
     """
     from temporalio.service import RPCError
 
@@ -274,7 +274,7 @@ def may_be_dead(process: "WorkerBody") -> bool:
 def still_alive(
     earlier: "Sequence[WorkerBody]", later: "Sequence[WorkerBody]"
 ) -> "Sequence[WorkerBody]":
-    """The processes as they are now; whoever might be dead and said nothing since, is."""
+    """The processes as they are now; one that might be dead and sent no heartbeat since is dead."""
     suspects = {one.id: one.seen_at for one in earlier if may_be_dead(one)}
     return [
         one.model_copy(update={"alive": one.alive and suspects.get(one.id) != one.seen_at})

@@ -1,8 +1,8 @@
 """The imports of tables by others than their resource, printed by `make check`.
 
 A resource's tables are its own: others ask its queries, join by its functions, call its commands,
-are handed rows as protocols, and give its `WorkTable` to what all durable work shares. A table is known
-by what it is, wherever it stands: a class with `table=True`, and what `table_of` makes of it. Of
+are handed rows as protocols, and give its `WorkTable` to all durable work. A table is known by what
+it is, wherever it stands: a class with `table=True`, and what `table_of` makes of it. Of
 the rest of a module named `tables`, others may have the kinds of names listed in `SHARED`.
 """
 
@@ -71,8 +71,8 @@ def faults(counted: Counter[tuple[str, str]]) -> list[str]:
     """Imports that no line lists, lines that list none, and a count that is not the one above."""
     pairs = sorted(counted.keys() ^ LISTED.keys())
     named = [
-        f"{importer} -> {owner}: {'is not listed' if (importer, owner) in counted else 'take it off'}"
-        for importer, owner in pairs
+        f"{pair[0]} -> {pair[1]}: {'is not listed' if pair in counted else 'take it off'}"
+        for pair in pairs
     ]
     if counted.total() != IMPORTS:
         named.append(f"{counted.total()} imports, where {IMPORTS} are noted")

@@ -173,7 +173,7 @@ async def test_random_edits_leave_a_document_and_can_be_undone(
             one.pop("mystery", None)
             one.pop("odd", None)
         Graph.model_validate(content)
-    # Whatever was made is a graph to the API, whose problems it names.
+    # The API reads the result as a graph, and names its problems.
     issues = [
         (await person.call("POST", path, {"graph": one["graph"]}))["referenceIssues"]
         for one in found["documents"][:5]
@@ -611,7 +611,7 @@ async def test_a_failed_run_is_mended_and_retried(
 
 
 def wide(nodes: int) -> Json:
-    """A graph of so many nodes, in branches of five."""
+    """A graph with this number of nodes, in branches of five."""
     names = [f"n{number}" for number in range(nodes)]
     links = [(names[(number - 1) // 2], names[number]) for number in range(1, nodes)]
     return graph(

@@ -198,7 +198,7 @@ class Maker:
 
 
 async def test_an_unknown_or_odd_value_is_never_lost(page: Page, person: Person) -> None:
-    """Whatever a config holds, its form opens, changes nothing, and another field keeps it."""
+    """Every config opens without a change, and a change of one field keeps the others."""
     await workshop(page, person)
     for number in range(4):
         for kind in catalog()["kinds"]:

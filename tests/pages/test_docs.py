@@ -122,7 +122,7 @@ async def test_pages_are_cached_and_run_no_script_of_others(client: Client) -> N
         assert (await client.get(f"/docs/{unknown}")).status_code == 404
 
 
-async def test_what_is_not_there_is_a_page_for_people(app: FastAPI, client: Client) -> None:
+async def test_a_missing_path_is_a_page_for_people(app: FastAPI, client: Client) -> None:
     async with Visitor(app) as person:
         for unknown in ("nodes/teleport", "nothing"):
             page = await person.get(f"/docs/{unknown}")

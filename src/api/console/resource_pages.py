@@ -222,13 +222,13 @@ class Resource:
             }
             moves = {key: changes.pop(key) for key in self.moving if key in changes}
             update = changes | await self._more(request, body, row)
-            known = {
+            preconditions = {
                 name: read_moment(body.texts.get("updatedAt"), "updatedAt")
                 for name in route_of(self.updating).operation.preconditions
             }
             if update:
                 wanted = read_as(_shape(self.updating), update)
-                await _called(self.updating, request, wanted, **known)
+                await _called(self.updating, request, wanted, **preconditions)
             for key, value in moves.items():
                 operation = self.moving[key]
                 await _called(operation, request, read_as(_shape(operation), {key: value}))

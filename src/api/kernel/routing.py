@@ -97,7 +97,13 @@ class Route:
 
 
 class Options(TypedDict, total=False):
-    """The options of `Router.add`."""
+    """The options of `Router.add`.
+
+    `errors` are refusals besides the ones of every operation. `batch` allows the body of a batch.
+    `media_type` is for an endpoint that answers a Response. `statuses` are successes besides
+    `status_code`, and `headers` names of headers that the endpoint reads. Pages are not documented.
+    `calls` is the command or query that the operation passes on to.
+    """
 
     access: Required[Access]
     errors: Sequence[type[PlatformError]]
@@ -167,12 +173,7 @@ class Router:
         deprecated: Deprecated | None = None,
         calls: Endpoint | None = None,
     ) -> None:
-        """Declare one operation.
-
-        `errors` are refusals beyond those every operation has; `batch` raises the body limit to
-        that of batches; `media_type` is that of an endpoint which answers a Response; `statuses`
-        are its successes beside `status_code`, `headers` the ones it reads. Pages are undocumented.
-        """
+        """Declare one operation; `Options` says what its parts mean."""
         in_path = tuple(_PARAMETER.findall(path))
         operation = describe_operation(
             endpoint if calls is None else _bound(endpoint, calls, in_path),
@@ -196,6 +197,7 @@ class Router:
         )
         self.routes.append(route)
         _ROUTES.setdefault(endpoint, route)
+        _ROUTES.setdefault(operation.endpoint, route)
 
     def _declaring(self, method: str, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         def declaring(endpoint: E) -> E:

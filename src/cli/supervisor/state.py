@@ -86,7 +86,7 @@ class StateDir:
         return False
 
     def owner(self) -> int | None:
-        """The process that runs the platform here. Raises StartError when it cannot be told."""
+        """The process that runs the platform here. Raises StartError when it is unknown."""
         if not self.is_owned():
             return None
         text = (self.root / "lock").read_text(encoding="utf-8", errors="replace").strip()

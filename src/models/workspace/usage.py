@@ -143,7 +143,7 @@ class FirstStep(StrEnum):
 
 
 async def steps_done(work: UnitOfWork, workspace_id: Id) -> Collection[FirstStep]:
-    """The first steps that were taken in a workspace, by anybody."""
+    """The first steps that members of a workspace have finished."""
     items = live_items(workspace_id, ITEM.id)
     other_members = members_of(workspace_id).offset(1)
     ever = datetime.min.replace(tzinfo=UTC)

@@ -21,7 +21,7 @@ def page_of(made: Any) -> str:
     return path_of(made).removeprefix("/v1")
 
 
-async def test_a_schedule_is_told_with_its_next_ten_times(
+async def test_a_schedule_is_shown_with_its_next_ten_times(
     client: Client, space: Space, owner: Visitor
 ) -> None:
     config = {"kind": "schedule", "cron": "0 9 * * 1-5", "timezone": "Europe/Berlin"}

@@ -39,7 +39,7 @@ async def test_a_canary_is_started_and_promoted_by_forms(
             f"{place}/canary", page=place, percent=percent, draftVersionId=made["draftVersionId"]
         )
         assert answer.status_code == 400
-        assert 'role="alert"' in answer.text
+        assert 'class="fault"' in answer.text
     answers = [
         await owner.post(
             f"{place}/canary",

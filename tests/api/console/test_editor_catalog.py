@@ -84,7 +84,7 @@ def test_a_value_is_shown_for_the_data_of_a_run(value: Any, expected: dict[str, 
         ({"type": "trigger", "value": "a..b..c"}, ".."),
     ],
 )
-def test_a_wrong_expression_is_told_with_its_place(value: Any, words: str) -> None:
+def test_a_wrong_expression_has_its_place(value: Any, words: str) -> None:
     found = evaluated(Evaluation(value=value, trigger=EXAMPLE_TRIGGER))
     assert found.error is not None
     assert words in found.error

@@ -95,7 +95,7 @@ async def test_a_link_that_was_never_made_does_not_sign_in(nobody: Visitor, word
 async def test_links_of_one_person_work_beside_each_other(
     app: FastAPI, nobody: Visitor, space: Space, foreign: Space
 ) -> None:
-    """Printing a link ends no other, up to a bound; then the oldest ends, and nobody else's."""
+    """A new link ends no other up to a bound; then the oldest of the same person ends."""
     theirs = await link_for(foreign)
     links = [await link_for(space) for _ in range(MOST_LINKS + 1)]
     assert (await nobody.post(links[0])).status_code == 401

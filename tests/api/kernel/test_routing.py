@@ -86,7 +86,7 @@ async def test_another_id_is_that_of_what_is_made() -> None:
     assert answer.data.of == {"id": NEW, "text": "so"}
 
 
-async def test_what_is_left_is_sent_in_the_query() -> None:
+async def test_other_arguments_are_sent_in_the_query() -> None:
     async def query(
         work: UnitOfWork,  # noqa: ARG001
         parent_id: Id | None,

@@ -1,4 +1,4 @@
-"""Rows of plain resources: who sees and changes them, how many there may be, and their pages."""
+"""Rows of plain resources: access, changes, bounds and pages."""
 
 from dataclasses import dataclass
 from typing import Any

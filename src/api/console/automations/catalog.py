@@ -152,7 +152,7 @@ class Evaluated(Shape):
 
 @router.post(f"{_EDITOR}/evaluate", access=_READ, documented=False)
 async def evaluate_value(request: ApiRequest, body: Evaluation) -> Data[Evaluated]:  # noqa: ARG001  # as all
-    """Show the value of a binding for the data of a run or a test."""
+    """Evaluate a binding for the data of a run or a test."""
     return Data(evaluated(body))
 
 

@@ -196,14 +196,12 @@ async def check_references(
     named = references(list(contents)) - {Reference("block", id_) for id_ in new_blocks}
     missing: set[Reference] = set()
     for resource in sorted({reference.resource for reference in named}):
-        wanted = [reference.id for reference in named if reference.resource == resource]
+        ids = [reference.id for reference in named if reference.resource == resource]
         seen = (
-            _blocks(actor, surface_id, wanted)
-            if resource == "block"
-            else _SEEN[resource](actor, wanted)
+            _blocks(actor, surface_id, ids) if resource == "block" else _SEEN[resource](actor, ids)
         )
         rows = await work.rows(seen)
-        missing |= {Reference(resource, id_) for id_ in set(wanted) - {row.id for row in rows}}
+        missing |= {Reference(resource, id_) for id_ in set(ids) - {row.id for row in rows}}
     if missing:
         missing -= await _named_already(work, actor, surface_id, missing)
     if missing:

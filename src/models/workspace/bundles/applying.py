@@ -100,7 +100,7 @@ async def check_chunk(
     error, all lines are `checked`; else the refused lines are passed over.
     """
     findings = Findings()
-    # What is wrong with lines has been told by planning.
+    # Planning has reported the faults of lines.
     found = read_rows(lines, kinds, Findings(), checked=checked)
     for kind in kinds:
         if kind.judge is not None:

@@ -260,7 +260,7 @@ async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject
 
 
 async def stop_applying(work: UnitOfWork, job: JobRow) -> None:
-    """Let what was not looked at wait again, when the job could not go on."""
+    """Let operations that were not applied wait again, when the job failed."""
     row = await _held(work, job.subject_id)
     if row.status == ChangeStatus.APPLYING:
         outcomes = read_outcomes(row)

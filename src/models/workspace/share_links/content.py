@@ -49,7 +49,7 @@ async def visit(
 ) -> Visit:
     """The shared item with its content, a page of it where it is long.
 
-    Raises the same `NotFoundError` whatever is missing, and `ValidationError` for a cursor of
+    Raises the same `NotFoundError` for all that is missing, and `ValidationError` for a cursor of
     another list.
     """
     link = visitor.link
@@ -175,13 +175,13 @@ def _without_references(value: JsonValue, urls: dict[str, str]) -> JsonValue:
         return [_without_references(entry, urls) for entry in value]
     if not isinstance(value, dict):
         return value
-    kept: JsonObject = {
+    content: JsonObject = {
         key: _without_references(entry, urls)
         for key, entry in value.items()
         if key not in RESOURCES
     }
     url = urls.get(str(value.get("fileId")))
-    return kept if url is None else {**kept, "downloadUrl": url}
+    return content if url is None else {**content, "downloadUrl": url}
 
 
 _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
@@ -252,7 +252,7 @@ async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token:
     """The file a download URL opens.
 
     A URL given by a share link also ends with the link and its `allowDownload`.
-    Raises the same `NotFoundError` whatever is wrong.
+    Raises the same `NotFoundError` for every fault.
     """
     file, claim = await find_asset(work, keys, file_id, token)
     if claim.share_link_id is not None:

@@ -30,7 +30,7 @@ from runtime.errors import UnsupportedError
 async def create_share_link(
     work: UnitOfWork, actor: Actor, keys: KeyRing, link_id: Id, item_id: Id, body: CreateShareLink
 ) -> IssuedShareLink:
-    """Create a link that opens an item to whoever has its token.
+    """Create a link that opens an item to each holder of its token.
 
     Raises `ValidationError` for an expiry that is no future moment, `UnsupportedError` for a kind
     of item that cannot be shared.

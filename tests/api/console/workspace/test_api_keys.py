@@ -107,14 +107,14 @@ async def test_each_error_is_shown_beside_its_field(owner: Visitor, space: Space
 
 async def test_a_key_is_revoked(owner: Visitor, space: Space, client: Client) -> None:
     page, form = settings_of(space, "api-keys"), settings_of(space, "api-keys", "new")
-    answer = await posted(owner, form, page, {"name": "Short", "lifetime": "never", **READ})
+    answer = await posted(owner, form, page, {"name": "Brief", "lifetime": "never", **READ})
     token = next(one for one in commands_of(answer) if one.startswith("svc_sk_"))
-    key_id = (await keys_of(client, space))["Short"]["id"]
+    key_id = (await keys_of(client, space))["Brief"]["id"]
     path = settings_of(space, "api-keys", key_id, "revoke")
     assert await sent(owner, page, path) == f"{page}?notice=revoked"
     assert (await client.with_token(token).get("/v1/me")).status_code == 401
-    assert "Short" not in (await owner.get(page)).text
-    assert "Short" in (await owner.get(page, params={"state": "ended"})).text
+    assert "Brief" not in (await owner.get(page)).text
+    assert "Brief" in (await owner.get(page, params={"state": "ended"})).text
     assert (await owner.get(page, params={"state": "x"})).status_code == 400
 
 
