@@ -227,6 +227,8 @@ DEAD_PID = 2**22 + 1
         (DEAD_PID, "another-host", 9, True),
         (DEAD_PID, HOST, 60, False),
     ],
+    # A process id in a name would be another one in each test process.
+    ids=["alive", "dead", "elsewhere", "silent", "silent-elsewhere", "long-dead"],
 )
 def test_a_worker_that_just_died_is_not_alive(
     pid: int, host: str, seconds: float, suspected: bool

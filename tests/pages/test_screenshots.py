@@ -56,10 +56,17 @@ async def test_the_shop_looks_as_the_readme_shows_it(
     await page.open(f"{person.home}/databases/{orders['id']}")
     await page.until("document.querySelectorAll('[data-grid] tbody tr').length === 50")
     await take(page, "grid", screens)
+    automations = await person.call("GET", f"{space.path}/automations")
+    refund = next(one for one in automations["automations"] if "efund" in one["label"])
+    await page.open(f"{person.home}/automations/{refund['id']}/edit")
+    nodes = len(refund["graph"]["nodes"]) + 1  # and the trigger
+    await page.until(f"document.querySelectorAll('.vue-flow__node').length === {nodes}")
+    await page.until("document.querySelectorAll('.vue-flow__edge').length > 0")
+    await take(page, "canvas", screens)
 
 
 def test_the_readme_shows_them() -> None:
     text = (IMAGES.parents[1] / "README.md").read_text(encoding="utf-8")
-    for name in ("home", "grid"):
+    for name in ("home", "canvas", "grid"):
         assert f"docs/images/{name}.png" in text
         assert (IMAGES / f"{name}.png").stat().st_size < 300_000
