@@ -59,9 +59,8 @@ async def test_the_shop_looks_as_the_readme_shows_it(
     automations = await person.call("GET", f"{space.path}/automations")
     refund = next(one for one in automations["automations"] if "efund" in one["label"])
     await page.open(f"{person.home}/automations/{refund['id']}/edit")
-    nodes = len(refund["graph"]["nodes"]) + 1  # and the trigger
-    await page.until(f"document.querySelectorAll('.vue-flow__node').length === {nodes}")
-    await page.until("document.querySelectorAll('.vue-flow__edge').length > 0")
+    await page.until("document.querySelectorAll('.vue-flow__node').length > 2")
+    await page.until("document.querySelectorAll('.vue-flow__edge').length > 1")
     await take(page, "canvas", screens)
 
 
