@@ -136,7 +136,7 @@ async def test_a_test_runs_from_the_form(page: Page, server: Server, person: Per
     await person.start(automation_id, {"order": 7})
     await sign_in(page, server, person.space)
     await page.open(f"{person.home}/automations/{automation_id}/run")
-    assert '"order": 7' in await page.evaluate("document.getElementById('payload').value")
+    assert '"order": 7' in await page.evaluate("document.querySelector('[name=payload]').value")
     await page.click("[formaction$=test-run]")
     await page.until("location.pathname.startsWith('/runs/')")
     runs = (await person.call("GET", f"{person.space.path}/automations/{automation_id}/runs"))[
