@@ -40,7 +40,6 @@ UNJUDGED = {
     "/workspaces/{workspaceId}/integrations/connections",
     "/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
     "/databases/{databaseId}/records/choices",
-    "/workspaces/{workspaceId}/automations/{automationId}/edit/catalog",
     "/workspaces/{workspaceId}/automations/{automationId}/edit/changes",
     "/records/{recordId}/cells/{key}",
     # They follow work that a worker does, of the parts of those that are judged.

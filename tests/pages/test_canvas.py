@@ -683,7 +683,7 @@ async def test_the_canvas_breaks_no_rule_of_accessibility(
     await page.until("document.querySelector('.panel-of') !== null")
     assert await violations(page) == []
     await page.press("Escape")
-    for key, name in (("?", "shortcuts"), ("c", "connect")):
+    for key, name in (("?", "canvas-shortcuts"), ("c", "connect")):
         await page.press(key)
         await page.until(f"{one(f'dialog#{name}')} !== null")
         assert await violations(page) == [], name

@@ -181,7 +181,7 @@ const SHORTCUTS = [
 
 export const HelpDialog = {
   emits: ["close"],
-  setup: (_, { emit }) => () => h(Modal, { name: "shortcuts", title: "Keyboard shortcuts", onClose: () => emit("close") }, () => [
+  setup: (_, { emit }) => () => h(Modal, { name: "canvas-shortcuts", title: "Keyboard shortcuts", onClose: () => emit("close") }, () => [
     h("dl", { class: "shortcuts" }, SHORTCUTS.map(([keys, says]) => h("div", { key: keys }, [h("dt", null, h("kbd", null, keys)), h("dd", null, says)]))),
     h("div", { class: "buttons" }, [button("Close", () => emit("close"))]),
   ]),
