@@ -85,10 +85,11 @@ async def test_a_person_signs_in_by_a_link_and_out_again(
     await page.press("Enter")  # the button has the focus
     await page.until(f"location.pathname === '/workspaces/{person.space.id}'")
     assert await page.evaluate("document.cookie") == ""
+    await page.until("document.querySelector('.person summary') !== null")
     await page.click(".person summary")
     await page.until("document.querySelector('.person').open")
     await page.screenshot(screens / "console-menu.png")
-    await page.click(".person .place")
+    await page.click(".person form .place")
     await page.until("location.pathname === '/sign-in'")
     await page.open(person.home)
     await page.until("location.pathname === '/sign-in'")
