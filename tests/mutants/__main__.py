@@ -1,7 +1,8 @@
 """Break a sample of lines, one at a time, and print those that no test notices.
 
 `make mutants ARGS="--count 400 --seed 1"`. Each line is broken in a copy of the project. The tests
-are those of the folder that mirrors the module, those of promised bounds, and those of its domain.
+are those that mirror the module and the operations of its resource, those of promised bounds, and
+those of its domain.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def main() -> int:
         copies: Queue[Path] = Queue()
         for number in range(options.workers):
             copies.put(_copy(Path(scratch) / str(number)))
-        deepest = 2 if options.nearest else None
+        deepest = 3 if options.nearest else None
         outcomes = pool.map(lambda one: _is_noticed(one, copies, deepest), mutations)
         for number, mutation, is_noticed in zip(count(1), mutations, outcomes, strict=False):
             survivors += not is_noticed
@@ -134,10 +135,10 @@ def suites(path: str) -> Iterator[Sequence[str]]:
         yield from ([place] for place in NEAREST[path])
         return
     _, _, domain, resource_name, *_ = Path(path).with_suffix("").parts
-    nearest = ROOT / "tests/models" / domain
-    own = sorted(nearest.glob(f"*{resource_name.removesuffix('s')}*"))
-    if own:
-        yield [str(one.relative_to(ROOT)) for one in own]
+    for kind in ("models", "api"):
+        own = sorted((ROOT / "tests" / kind / domain).glob(f"*{resource_name.removesuffix('s')}*"))
+        if own:
+            yield [str(one.relative_to(ROOT)) for one in own]
     yield BOUNDS
     yield [f"tests/models/{domain}"]
 

@@ -227,7 +227,7 @@ def _missing(sections: Sequence[Section]) -> str:
 
 def _overview(sections: Sequence[Section]) -> str:
     return f"""<h1>{TITLE}</h1>
-<p class="lead"><a href="/docs/guides">Guides</a> and reference, also to the
+<p class="lead"><a href="/docs/guides">Guides</a> and reference, with a guide to the
 <a href="/docs/console">console</a>.
 Try <a href="/docs/operations">operations</a> in the browser, or generate a client from
 <a href="/openapi.json"><code>/openapi.json</code></a>.</p>
