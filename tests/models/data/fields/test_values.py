@@ -23,6 +23,8 @@ OPTIONS = tuple(
     for place, key in enumerate(("low", "high"))
 )
 
+LONGEST_URL = f"https://example.org/{'a' * 2028}"
+"""2,048 characters."""
 TAKEN: list[tuple[FieldKind, Any, Any]] = [
     (FieldKind.TEXT, "", ""),
     (FieldKind.TEXT, "a\nb 🙂 'quoted' %_", "a\nb 🙂 'quoted' %_"),
@@ -56,6 +58,7 @@ TAKEN: list[tuple[FieldKind, Any, Any]] = [
     (FieldKind.FILE, [PERSON, PERSON], [PERSON]),
     (FieldKind.EMAIL, "ada@example.org", "ada@example.org"),
     (FieldKind.URL, "https://example.org/a?b=c#d", "https://example.org/a?b=c#d"),
+    (FieldKind.URL, LONGEST_URL, LONGEST_URL),
     (FieldKind.PHONE, "+49 (30) 901-820", "+49 (30) 901-820"),
     (FieldKind.JSON, {"a": [1, None, {"b": "c"}]}, {"a": [1, None, {"b": "c"}]}),
     (
@@ -131,6 +134,7 @@ REFUSED: list[tuple[FieldKind, Any]] = [
     (FieldKind.URL, "https://"),
     (FieldKind.URL, "http://[::1"),
     (FieldKind.URL, "https://a b.example"),
+    (FieldKind.URL, f"https://example.org/{'a' * 2029}"),
     (FieldKind.PHONE, "call me"),
     (FieldKind.PHONE, "+"),
     (FieldKind.LOCATION, {"lat": 91, "lng": 0}),

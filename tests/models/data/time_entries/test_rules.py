@@ -11,6 +11,7 @@ from models.data.time_entries.rules import (
     EntryStatus,
     Times,
     next_status,
+    read_days,
     rounded_time,
     starts_of_days,
 )
@@ -96,3 +97,21 @@ def test_a_day_is_as_long_as_its_clock_makes_it(zone: str, day: date, hours: flo
     begins = starts_of_days(day - timedelta(days=1), day + timedelta(days=1), ZoneInfo(zone))
     assert begins[2] - begins[1] == timedelta(hours=hours)
     assert sorted(begins) == begins
+
+
+def test_a_summary_has_thirty_days_until_today() -> None:
+    begin, end = read_days(None, None, NOON, ZoneInfo("UTC"))
+    assert (begin, end) == (date(2026, 5, 3), date(2026, 6, 1))
+    assert read_days(None, "2000-01-05", NOON, ZoneInfo("UTC"))[0] == date(2000, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_refused"),
+    [("2025-06-01", "2026-06-01", False), ("2025-05-31", "2026-06-01", True)],
+)
+def test_a_summary_has_at_most_366_days(first: str, last: str, is_refused: bool) -> None:
+    if is_refused:
+        with pytest.raises(ValidationError):
+            read_days(first, last, NOON, ZoneInfo("UTC"))
+    else:
+        read_days(first, last, NOON, ZoneInfo("UTC"))
