@@ -31,7 +31,7 @@ from api.reference.document import openapi_document, written_document
 from api.reference.documentation import Documentation
 from api.reference.openapi import TITLE, VERSION
 from api.routers.registry import ROUTERS
-from models.automation.automations.graphs import know_mail_server
+from models.automation.automations.graphs import set_mail_server
 from models.registrations import register_models
 from runtime.configuration.resources import platform_database, platform_policy
 from runtime.configuration.settings import Settings
@@ -96,7 +96,7 @@ def create_app(
     A `database` that is handed in is left open at the end.
     """
     register_models()
-    know_mail_server(configured=settings.mail is not None)
+    set_mail_server(is_configured=settings.mail is not None)
     routes = [route for router in routers for route in router.routes]
     _check_resources(routes)
     app = WorkspaceApi(

@@ -106,6 +106,12 @@ async def test_a_value_is_evaluated_with_the_token_of_the_page(
     headers = {"X-CSRF-Token": await owner.token(f"{page}/settings"), "Accept": "*/*"}
     answer = await owner.post(f"{page}/edit/evaluate", json=body, headers=headers)
     assert read(answer) == {"value": "Ada"}
+    growing = {"type": "expression", "value": "'a'" + ".replace('a','aaaaaaaaaa')" * 9}
+    answer = await owner.post(f"{page}/edit/evaluate", json={"value": growing}, headers=headers)
+    assert read(answer)["error"]
+    several = {"value": [growing, growing]}
+    answer = await owner.post(f"{page}/edit/evaluate", json=several, headers=headers)
+    assert answer.status_code == 400
     without = await owner.post(f"{page}/edit/evaluate", json=body, headers={"Accept": "*/*"})
     assert without.status_code == 403
     viewer, _ = await space.member(Role.VIEWER)

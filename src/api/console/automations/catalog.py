@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -27,6 +27,7 @@ from models.automation.automations.rules.language.bindings import (
     SENDERS,
     BindingContext,
     BindingError,
+    is_binding,
     problems,
     resolve,
 )
@@ -35,6 +36,8 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Input, JsonObject, Shape
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.grammar import OPERATOR_NOTES
+from runtime.errors import ValidationError
+from runtime.processes.bounded_processes import evaluate_bounded
 
 router = Router(tags=["console"])
 
@@ -150,10 +153,13 @@ class Evaluated(Shape):
     """The binding can't be read, whatever the data is."""
 
 
-@router.post(f"{_EDITOR}/evaluate", access=_READ, documented=False)
-async def evaluate_value(request: ApiRequest, body: Evaluation) -> Data[Evaluated]:  # noqa: ARG001  # as all
+@router.post(f"{_EDITOR}/evaluate", access=replace(_READ, heavy=True), documented=False)
+async def evaluate_value(body: Evaluation) -> Data[Evaluated]:
     """Evaluate a binding for the data of a run or a test."""
-    return Data(evaluated(body))
+    # Each binding may take all the processor time of an evaluation, so a request has one.
+    if not is_binding(body.value):
+        raise ValidationError.at("value", "must be a binding")
+    return Data(await evaluate_bounded(partial(evaluated, body)))
 
 
 def evaluated(body: Evaluation) -> Evaluated:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from sqlalchemy import (
     ScalarSelect,
@@ -156,13 +156,15 @@ def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_mail_servers = [True]
-"""True for a process with a mail server; until it is known, no graph is warned of."""
+class _Process:
+    """Settings of this process. Until they are set, no graph is warned of a missing mail server."""
+
+    has_mail_server: ClassVar[bool] = True
 
 
-def know_mail_server(*, configured: bool) -> None:
-    """Say whether the settings of this process name a mail server."""
-    _mail_servers[0] = configured
+def set_mail_server(*, is_configured: bool) -> None:
+    """Set if the settings of this process name a mail server."""
+    _Process.has_mail_server = is_configured
 
 
 async def compile_in(
@@ -177,7 +179,7 @@ async def compile_in(
     catalog = await load_catalog(work, workspace_id, automation_id, ids)
     secrets = referenced_secrets(graph, trigger_config)
     names = await existing_names(work, workspace_id, secrets)
-    catalog = replace(catalog, secrets=names, has_mail_server=_mail_servers[0])
+    catalog = replace(catalog, secrets=names, has_mail_server=_Process.has_mail_server)
     return compile_graph(graph, trigger_config, catalog)
 
 
