@@ -70,6 +70,8 @@ async def test_a_name_that_is_refused_stays_in_the_form(
     assert answer.status_code == 400
     assert "x" * 600 in answer.text
     assert 'value="stock_alert"' in answer.text
+    for other in ({"label": ""}, {"label": "", "starter": "nothing"}):
+        assert (await owner.send_form(home, f"{home}/new", None, **other)).status_code == 400
     # Neither the automation nor its table was created.
     databases = read(await client.get(f"/v1/workspaces/{space.id}/databases"))["databases"]
     assert databases == []

@@ -12,7 +12,7 @@ from functools import cache
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Form, attempt, read_as
+from api.console.entered import Entered, Form, read_as, redisplays
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -21,14 +21,14 @@ from api.kernel.routing import Access, ApiRequest
 from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATIONS
 from models.automation.automations.commands import create_automation
-from models.automation.automations.shapes import AutomationDetail, CreateAutomation
+from models.automation.automations.shapes import CreateAutomation
 from models.core.access.rules import Level, Scope
 from models.core.base import JsonObject
 from models.data.databases import queries as databases
 from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
 from models.data.fields.shapes import FieldShape
-from runtime.errors import DeniedError, PlatformError, ValidationError
+from runtime.errors import DeniedError, ValidationError
 from runtime.package_data import read_yaml
 
 router = page_router()
@@ -41,6 +41,8 @@ _CREATE = replace(_SHOW_NEW, idempotent=True, joins=True)
 _MOST = 100
 """Tables that are offered, the newest first."""
 NEW = "new"
+EMPTY = "blank"
+"""The key of the starter without nodes."""
 
 _GROUPS = {
     "basics": "First steps",
@@ -204,7 +206,7 @@ class NewAutomation(Form):
     """A name, the starter, and its tables in their order: an id, or `new`."""
 
     label: str = ""
-    starter: str = "blank"
+    starter: str = EMPTY
     first_table: str = NEW
     second_table: str = NEW
 
@@ -219,28 +221,27 @@ async def get_new_automation(request: ApiRequest, starter: str | None = None) ->
     if starter is None:
         return await _gallery(request)
     chosen = starter_of(starter)
-    label = "" if starter == "blank" else chosen.title
+    label = "" if starter == EMPTY else chosen.title
     return await _form(request, chosen, Entered({"label": label}))
 
 
+async def _again(request: ApiRequest, entered: Entered) -> Response:
+    return await _form(request, starter_of(entered.texts.get("starter", EMPTY)), entered)
+
+
 @router.post(_ALL, access=_CREATE)
+@redisplays(_again)
 async def create_automation_by_form(request: ApiRequest, body: NewAutomation) -> Response:
     """Create an automation whose draft is the starter, and lead to the draft."""
     starter = starter_of(body.starter)
-
-    async def create() -> AutomationDetail:
-        wanted = zip(starter.tables.items(), body.tables, strict=False)
-        places = {name: await _place(request, table, id_) for (name, table), id_ in wanted}
-        document = document_of(starter, places)
-        creation = read_as(CreateAutomation, {"label": body.label, "enabled": True, **document})
-        return await create_automation(request.work, request.actor, request.services.keys, creation)
-
-    outcome = await attempt(request, create)
-    if isinstance(outcome, PlatformError):
-        texts = {"label": body.label, "firstTable": body.first_table}
-        texts["secondTable"] = body.second_table
-        return await _form(request, starter, Entered(texts, outcome))
-    return see_other(f"/workspaces/{request.workspace_id}/automations/{outcome.id}/edit")
+    wanted = zip(starter.tables.items(), body.tables, strict=False)
+    places = {name: await _place(request, table, id_) for (name, table), id_ in wanted}
+    document = document_of(starter, places)
+    creation = read_as(CreateAutomation, {"label": body.label, "enabled": True, **document})
+    automation = await create_automation(
+        request.work, request.actor, request.services.keys, creation
+    )
+    return see_other(f"/workspaces/{request.workspace_id}/automations/{automation.id}/edit")
 
 
 async def _place(request: ApiRequest, table: Table, chosen: str) -> Place:
