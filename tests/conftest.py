@@ -30,6 +30,8 @@ from tests.support.postgres import migrated_database
 from tests.support.spaces import MASTER_SECRET, MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
 
+pytest_plugins = ["tests.support.hang_report"]
+
 # The same examples in every run; and a machine that stands still for a moment refutes nothing.
 _PATIENT = hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.register_profile("same", _PATIENT, derandomize=True, max_examples=40)

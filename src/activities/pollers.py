@@ -4,7 +4,6 @@ Any number of each poller may run side by side.
 """
 
 import asyncio
-import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -39,6 +38,7 @@ from models.messages.webhook_endpoints.deliveries import (
     workspaces_behind,
 )
 from models.messages.webhook_endpoints.deliveries import FIRST_WORKSPACE as FIRST_WITH_ENDPOINTS
+from runtime.clock import wait_until_set
 from runtime.database import Database
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.fault_injection import FaultPoint, inject_fault
@@ -137,12 +137,11 @@ class DueLook(Loop):
 
     @override
     async def step(self) -> None:
-        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0, self._timed_look - time.monotonic())):
-                await self._notified.wait()
+        left = max(0, self._timed_look - time.monotonic())
         # A timer may end a little early, so the time alone does not say why this woke up.
-        notified = self._notified.is_set() and time.monotonic() < self._timed_look
+        notified = (
+            await wait_until_set(self._notified, left) and time.monotonic() < self._timed_look
+        )
         if not notified:
             self._timed_look = time.monotonic() + POLL_SECONDS
         # Before the look: a notification that comes during it must lead to another one.

@@ -5,7 +5,6 @@ import logging
 from asyncio import AbstractEventLoop, BaseTransport, TimerHandle, Transport
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from enum import Enum
 from ipaddress import IPv6Address, ip_address, ip_network
 from types import FrameType
@@ -20,6 +19,7 @@ from websockets.http11 import Request
 from api.kernel.responses import complete, error_response, new_request_id
 from api.realtime.event_streams import ABORT
 from api.realtime.sockets import WRITER
+from runtime.clock import wait_until_set
 from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
 STANDSTILL_SECONDS = 60.0
@@ -438,9 +438,7 @@ class Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         # Only a tick whose number is a multiple of ten renews the headers.
         while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self._exit.wait()
+            await wait_until_set(self._exit, TICK_SECONDS)
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

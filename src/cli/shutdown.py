@@ -4,7 +4,7 @@ import asyncio
 import os
 import resource
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,8 @@ ANSWER_SECONDS = 10
 """The time a stopping API lets requests finish."""
 CLOSING_SECONDS = 4.0
 """The time a process then has to close its connections, and one that is stopped while it starts."""
+CANCEL_AGAIN_SECONDS = 10.0
+"""Until a service that has not ended is cancelled again."""
 DRAIN_SECONDS = 30.0
 """Seconds after which a stopping worker ends remaining work, such as a wait for the database."""
 
@@ -58,13 +60,23 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
             try:
                 yield
             finally:
-                for task in tasks:
-                    # A second cancel would break off what a task does at its end.
-                    if not task.cancelling():
-                        task.cancel()
+                await _cancel(tasks)
     except BaseExceptionGroup as failed:
         # Callers handle the errors of services, and not groups of them.
         raise failed.exceptions[0] from None
+
+
+async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and those again that continue: a library may swallow a cancel (gh-86296)."""
+    for task in tasks:
+        # A second cancel would break off what a task does at its end.
+        if not task.cancelling():
+            task.cancel()
+    left = set(tasks)
+    while left:
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
+        for task in left:
+            task.cancel()
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

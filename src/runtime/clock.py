@@ -1,5 +1,7 @@
-"""The wall clock, to the millisecond, and timestamps as the platform writes them."""
+"""The wall clock, to the millisecond, timestamps as the platform writes them, and bounded waits."""
 
+import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -24,3 +26,12 @@ def _written(moment: datetime) -> str:
 def utc_now() -> datetime:
     """Now, in UTC, truncated to the millisecond that the wire can show."""
     return truncate(datetime.now(UTC))
+
+
+async def wait_until_set(event: asyncio.Event, seconds: float | None) -> bool:
+    """Wait for an event for some seconds, without a bound if None. True when it is set."""
+    # asyncio.wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

@@ -1,7 +1,8 @@
 """The engine as a test drives it: commands in, rows out, real workers and Temporal in between."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -52,7 +53,8 @@ from runtime.outbound_policy import OutboundPolicy
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import Intent, outbox
 from tests.support.browsers import VAPID
-from tests.support.patience import eventually, found_when
+from tests.support.hang_report import report_tasks
+from tests.support.patience import ENOUGH, eventually, found_when
 from tests.support.spaces import MASTER_SECRET, make_space
 
 KEYS = KeyRing([MASTER_SECRET])
@@ -237,12 +239,29 @@ async def running_engine(
             pushers={PushProvider.WEBPUSH: WebPush(outbound, VAPID)},
             public_url=PUBLIC_URL,
         )
-        async with running_workers(parts, VERSION, url):
+        workers = AsyncExitStack()
+        await workers.enter_async_context(running_workers(parts, VERSION, url))
+        try:
             # What tests make old, or break, stays so until one of them asks for the sweep.
             for swept in MAINTENANCE_SCHEDULES:
                 await client.get_schedule_handle(swept.schedule_id).pause()
             actor = (await make_space(database, KEYS)).actor
             yield Engine(database, client, actor, objects)
+        finally:
+            await _stop(workers)
+
+
+async def _stop(workers: AsyncExitStack) -> None:
+    """Stop workers. Those that do not end are left, as a process of ours cuts off what remains.
+
+    A worker of the SDK that has failed may wait for ever for its local activities.
+    """
+    stopping = asyncio.create_task(workers.aclose())
+    await asyncio.wait({stopping}, timeout=ENOUGH)
+    if stopping.done():
+        stopping.result()
+    else:
+        report_tasks("The stop of workers", ENOUGH)
 
 
 def separate_worker(engine: Engine) -> AutomationRunActivities:

@@ -5,7 +5,7 @@ See interface.md#steps-of-a-refresh.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -50,6 +50,7 @@ from models.sources.data_sources.rules import FieldMapping
 from models.sources.tabular.rules.options import MAX_ROWS, ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
+from runtime.clock import wait_until_set
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
 from runtime.object_store import ObjectStore
@@ -79,8 +80,7 @@ async def reporting(
     async def follow() -> None:
         last = count()
         while not over.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), REPORT_SECONDS)
+            await wait_until_set(over, REPORT_SECONDS)
             found = count()
             if found != last and not over.is_set():
                 await report(found)

@@ -41,6 +41,7 @@ from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.run_starts import RunStarts
 from activities.pollers import POLL_SECONDS, Loop
 from models.core.bounds import RUNNING
+from runtime.clock import wait_until_set
 from runtime.database import Database
 from runtime.observability.tracing import caused_by
 from runtime.processes.fault_injection import FaultPoint, inject_fault
@@ -225,10 +226,7 @@ class Relay(Loop):
     async def _wait(self) -> None:
         """Wait until there may be something to deliver, or to delete beside a slow delivery."""
         to_delete = self._delivered or self._under_way
-        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS if to_delete else None):
-                await self._wake.wait()
+        await wait_until_set(self._wake, POLL_SECONDS if to_delete else None)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

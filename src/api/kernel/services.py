@@ -27,6 +27,7 @@ from models.core.secret_keys import WrongSecretKeyError, register_keys
 from models.people.api_keys import mark_keys_used, move_digests
 from models.people.browser_sessions import mark_sessions_used
 from models.people.request_logs import LogEntry, append_entries
+from runtime.clock import wait_until_set
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
@@ -132,8 +133,7 @@ class RequestLogWriter:
         while not self._stopping.is_set():
             await self._filled.wait()
             self._filled.clear()
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), _INTERVAL_SECONDS)
+            await wait_until_set(self._stopping, _INTERVAL_SECONDS)
             await self.flush()
             if self.dropped != reported:
                 reported = self.dropped

@@ -22,6 +22,7 @@ from api.realtime.feed import End, Feed, Message
 from api.realtime.hub import Hub
 from models.core.access.rules import Role
 from models.core.base import Id
+from runtime.clock import wait_until_set
 from runtime.errors import PlatformError, RateLimitedError, UnavailableError
 
 MOST_STREAMS = 100
@@ -169,8 +170,7 @@ class EventFeed(Feed):
                         return
                     self._given.clear()
                     pause = min(KEEPALIVE_SECONDS, max(0.0, deadline - loop.time()))
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._given.wait(), pause)
+                    await wait_until_set(self._given, pause)
                     yield None
             finally:
                 catching_up.cancel()

@@ -15,7 +15,7 @@ from models.messages.workspace_events.log import grown_since, head, heads
 from models.messages.workspace_events.rules import MEMBERSHIP, EventType
 from models.people.members import roles_in
 from models.workspace.feeds import Part, read_part
-from runtime.clock import utc_now
+from runtime.clock import utc_now, wait_until_set
 from runtime.database import Database, UnitOfWork
 from runtime.errors import RateLimitedError, UnavailableError
 from runtime.ids import new_id
@@ -187,9 +187,8 @@ class Hub:
     async def run(self) -> None:
         """Read and send for ever."""
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), POLL_SECONDS)
-            everywhere = self._all or not self._woken.is_set()
+            woken = await wait_until_set(self._woken, POLL_SECONDS)
+            everywhere = self._all or not woken
             self._woken.clear()
             self._all = False
             due, self._due = self._due & self._workspaces.keys(), set()
@@ -298,8 +297,7 @@ class Presence:
                 await self._turn()
             except Exception as error:  # noqa: BLE001  # the next turn may go well
                 log.warning("presence_not_published", **describe(error))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._hub.presence_due.wait(), REPORT_SECONDS)
+            await wait_until_set(self._hub.presence_due, REPORT_SECONDS)
             await asyncio.sleep(PAUSE_SECONDS)
             self._hub.presence_due.clear()
 
