@@ -6,6 +6,7 @@ import { TRIGGER } from "/pages/canvas/graph.js";
 const { h, inject, onBeforeUnmount, onMounted, ref, shallowRef, watch } = globalThis.Vue;
 
 const PAUSE = 300;
+const AGAIN = [1000, 2000, 4000];
 const LONGEST = 400;
 const AFTER_PATH = /((?:[A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[\d+\]|\["[^"]*"\])*)\.(\w*)$/;
 const WORD = /(?:^|[^\w.\]"])(\w*)$/;
@@ -147,14 +148,17 @@ export const ExpressionField = {
     const found = shallowRef(null);
     let asked = 0;
     let timer;
-    async function evaluate() {
+    async function evaluate(attempt = 0) {
       const turn = (asked += 1);
       const answer = await scope.evaluate(props.binding).catch(() => null);
-      if (turn === asked) found.value = answer;
+      if (turn !== asked) return;
+      found.value = answer;
+      // A busy platform refuses evaluations for a moment.
+      if (answer === null && attempt < AGAIN.length) timer = setTimeout(() => evaluate(attempt + 1), AGAIN[attempt]);
     }
     const later = () => {
       clearTimeout(timer);
-      timer = setTimeout(evaluate, PAUSE);
+      timer = setTimeout(() => evaluate(), PAUSE);
     };
     watch(() => [JSON.stringify(props.binding), scope.outputs()], later, { immediate: true });
     onBeforeUnmount(() => clearTimeout(timer));
