@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,8 @@ from runtime.processes.bounded_processes import (
     refuse_beyond,
 )
 from tests.support.patience import ENOUGH
+
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def pid(_given: bytes) -> bytes:
@@ -48,6 +51,10 @@ def fail(_given: bytes) -> bytes:
 
 def niceness(_given: bytes) -> bytes:
     return str(os.nice(0)).encode()
+
+
+def session(_given: bytes) -> bytes:
+    return f"{os.getsid(0)} {AUTOGROUP.read_text(encoding='ascii')}".encode()
 
 
 def processors(_given: bytes) -> bytes:
@@ -77,6 +84,13 @@ def test_a_call_over_its_bounds_fails_and_the_next_one_is_answered(
 def test_a_child_answers_many_calls_and_yields_to_everybody(processes: BoundedProcesses) -> None:
     assert processes.call(pid, b"") == processes.call(pid, b"")
     assert int(processes.call(niceness, b"")) == min(os.nice(0) + 10, 19)
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="sessions do not share processors here")
+def test_a_child_yields_as_a_session(processes: BoundedProcesses) -> None:
+    own, group = processes.call(session, b"").decode().split(" ", 1)
+    assert int(own) != os.getsid(0)
+    assert group.split() == [group.split()[0], "nice", "10"]
 
 
 def test_children_leave_half_of_the_processors_to_everybody(processes: BoundedProcesses) -> None:
