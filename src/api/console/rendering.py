@@ -11,7 +11,7 @@ from starlette.responses import Response
 from api.console import words
 from api.console.entered import BLANK, Entered
 from api.console.files import address
-from api.console.shell import Shell
+from api.console.shell import Shell, appearance_of
 from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.request import ApiRequest
 from runtime.errors import PlatformError
@@ -70,9 +70,10 @@ def page(
     return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
 
 
-def bare(template: str, status: int = 200, **context: object) -> Response:
-    """A page for a person who is not known: without navigation."""
-    content = _TEMPLATES.get_template(template).render(context)
+def bare(request: ApiRequest, template: str, status: int = 200, **context: object) -> Response:
+    """A page for a person who is not known: without navigation, in the look of their browser."""
+    look = appearance_of(request)
+    content = _TEMPLATES.get_template(template).render(context, look=look)
     return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from starlette.responses import Response
 
 from api.console.rendering import bare, is_htmx, see_other, toast
-from api.console.shell import appearance_of, local_path
+from api.console.shell import local_path
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router
@@ -39,6 +39,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
     if is_htmx(request) and request.method != "GET":
         return toast(_sentence(refusal), "error", refusal.status)
     answer = bare(
+        request,
         "refusal.html",
         refusal.status,
         title=_title(refusal),
@@ -49,7 +50,6 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
         fields=_sent_fields(request),
         token="" if request.cookie is None else _token(request),
         back=_back(request),
-        look=appearance_of(request),
     )
     for name in ("Retry-After",):
         if name in refusal.headers:

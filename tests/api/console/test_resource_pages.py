@@ -72,6 +72,9 @@ async def test_a_record_template_is_made_changed_and_deleted(
     assert (await owner.get(own)).status_code == 404
 
 
+UNKNOWN = "01890000-0000-7000-8000-000000000000"
+
+
 @pytest.mark.parametrize(
     ("sent", "fault"),
     [
@@ -196,6 +199,15 @@ async def test_a_broken_cookie_of_the_look_is_that_of_the_system(
     owner.cookies.set("appearance", text, domain="platform.test", path="/")
     page = await owner.get(f"/workspaces/{space.id}/settings/profile")
     assert (page.status_code, "data-theme" in page.text) == (200, False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["sign-in", "sign-in/unknown", "approvals/unknown", f"v1/share/{UNKNOWN}", f"forms/{UNKNOWN}"],
+)
+async def test_pages_for_everyone_have_the_look_of_the_browser(nobody: Visitor, path: str) -> None:
+    nobody.cookies.set("appearance", "theme=dark", domain="platform.test", path="/")
+    assert '<html lang="en" data-theme="dark">' in (await nobody.get(f"/{path}")).text
 
 
 async def test_experiments_and_segments_are_made_by_forms(app: FastAPI, space: Space) -> None:

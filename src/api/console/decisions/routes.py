@@ -29,9 +29,9 @@ _WORDS = {"approved": "Approved", "rejected": "Rejected"}
 async def get_question(request: ApiRequest) -> Response:
     """Ask, and decide nothing."""
     try:
-        return _asked(await _question(request))
+        return _asked(request, await _question(request))
     except (UnknownLinkError, VoidLinkError) as refusal:
-        return _over(refusal)
+        return _over(request, refusal)
 
 
 @router.post(LINK, access=_ANYBODY)
@@ -40,17 +40,17 @@ async def decide_by_form(request: ApiRequest, body: Decision) -> Response:
     try:
         question = await _question(request)
     except (UnknownLinkError, VoidLinkError) as refusal:
-        return _over(refusal)
+        return _over(request, refusal)
     try:
         async with request.work.savepoint():
             await decide_by_link(request.work, question, _response(body))
     except ValidationError as refusal:
-        return _asked(question, body, refusal)
+        return _asked(request, question, body, refusal)
     except ConflictError:
         # Someone else was faster, or the same button was pressed twice.
-        return _over(VoidLinkError())
+        return _over(request, VoidLinkError())
     message = "The run resumes when all required decisions are made."
-    return bare("decided.html", title=_WORDS[body.decision], message=message)
+    return bare(request, "decided.html", title=_WORDS[body.decision], message=message)
 
 
 async def _question(request: ApiRequest) -> Question:
@@ -65,12 +65,16 @@ def _response(body: Decision) -> ResumeNode:
 
 
 def _asked(
-    question: Question, body: Decision | None = None, refusal: ValidationError | None = None
+    request: ApiRequest,
+    question: Question,
+    body: Decision | None = None,
+    refusal: ValidationError | None = None,
 ) -> Response:
     details = () if refusal is None else refusal.details
     problems = {one.path.removeprefix("data."): one.message for one in details}
     keys = {one.key for one in question.approval.questions}
     return bare(
+        request,
         "decision.html",
         200 if refusal is None else refusal.status,
         question=question,
@@ -87,8 +91,9 @@ def _texts(body: Decision | None) -> Mapping[str, object]:
     return {} if body is None else body.model_extra or {}
 
 
-def _over(refusal: UnknownLinkError | VoidLinkError) -> Response:
+def _over(request: ApiRequest, refusal: UnknownLinkError | VoidLinkError) -> Response:
     return bare(
+        request,
         "decided.html",
         refusal.status,
         title="Nothing to decide",

@@ -28,11 +28,13 @@ from runtime.ids import new_id, parse_id
 def _refuse(request: ApiRequest, refusal: PlatformError) -> Response:
     """The answer to a submission that was not taken, as who sent it reads it."""
     if isinstance(refusal, ConflictingMutationError):
-        answer = bare("form_sent.html", refusal.status, path=request.url.path)
+        answer = bare(request, "form_sent.html", refusal.status, path=request.url.path)
     elif isinstance(refusal, RateLimitedError) and request.sent_form is not None:
         fields = json.loads(request.sent_form.body.raw or b"{}")
         keys = [key.decode() for key in request.sent_form.idempotency_keys]
-        answer = bare("form_busy.html", refusal.status, refusal=refusal, fields=fields, keys=keys)
+        answer = bare(
+            request, "form_busy.html", refusal.status, refusal=refusal, fields=fields, keys=keys
+        )
         answer.headers.update(refusal.headers)
     else:
         return refuse(request, refusal)
@@ -58,7 +60,7 @@ class Answers(Form):
 async def get_form(request: ApiRequest) -> Response:
     """Ask the questions of a form, or say that it is closed."""
     form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
-    answer = _questions(form, [entry_of(spec, None) for spec in _specs(form)])
+    answer = _questions(request, form, [entry_of(spec, None) for spec in _specs(form)])
     # Going back from the thanks shows the same page, with the same key.
     answer.headers["Cache-Control"] = "private, no-cache"
     return answer
@@ -75,7 +77,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
     request.services.limits.take_submission(item_id, request.scope)
     form = await queries.public_form(request.work, item_id)
     if not form.accepting:
-        return _questions(form, [], 404)
+        return _questions(request, form, [], 404)
     specs = _specs(form)
     typed = read_typed(specs, body.texts())
     problems = {detail.path: detail.message for detail in typed.problems}
@@ -87,14 +89,18 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
         except ValidationError as refusal:
             problems = {detail.path: detail.message for detail in refusal.details}
         else:
-            return bare("form_thanks.html", form=form, thanks=thanks)
+            return bare(request, "form_thanks.html", form=form, thanks=thanks)
     entries = [retyped(entry_of(spec, None), body.texts(), problems) for spec in specs]
-    return _questions(form, entries, ValidationError.status)
+    return _questions(request, form, entries, ValidationError.status)
 
 
-def _questions(form: PublicForm, entries: Sequence[Entry], status: int = 200) -> Response:
+def _questions(
+    request: ApiRequest, form: PublicForm, entries: Sequence[Entry], status: int = 200
+) -> Response:
     fields = {field.key: field for field in form.fields}
-    return bare("form.html", status, form=form, entries=entries, fields=fields, key=new_id())
+    return bare(
+        request, "form.html", status, form=form, entries=entries, fields=fields, key=new_id()
+    )
 
 
 def _specs(form: PublicForm) -> Sequence[FieldSpec]:

@@ -51,6 +51,7 @@ async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = 
     except NotFoundError:
         return _entry(request, token, over=_OVER)
     return bare(
+        request,
         "shared.html",
         shown=content,
         columns=_columns(content),
@@ -98,7 +99,9 @@ def _entry(
     """The page that asks for the token; a script sends the one in the address by itself."""
     status = NotFoundError.status if problem else 200
     path = request.url.path
-    return bare("shared_entry.html", status, path=path, token=token, over=over, problem=problem)
+    return bare(
+        request, "shared_entry.html", status, path=path, token=token, over=over, problem=problem
+    )
 
 
 def _columns(shown: Visit) -> Sequence[str]:

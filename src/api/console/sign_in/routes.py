@@ -53,6 +53,7 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
     minutes = round(LINK_LIFETIME.total_seconds() / 60)
     provider = request.services.provider
     return bare(
+        request,
         "sign_in.html",
         provider=None if provider is None else queried(START, next=local_path(next)),
         host=None if provider is None else provider.host,
@@ -66,7 +67,7 @@ async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
     request.services.limits.take_visit(request.scope)
     person = await browser_sessions.person_of_link(request.work, request.path_params["signInToken"])
-    return bare("link.html", person=person, path=request.url.path, days=LIFETIME.days)
+    return bare(request, "link.html", person=person, path=request.url.path, days=LIFETIME.days)
 
 
 @router.post(LINK, access=_OPEN)
