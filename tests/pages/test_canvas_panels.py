@@ -302,7 +302,7 @@ async def test_a_value_becomes_an_expression_and_shows_what_it_gives(
     await page.until(
         f"document.querySelector('{place} .value.wrong').textContent.includes('line 1')"
     )
-    assert await page.evaluate("document.querySelector('.fault-place') !== null")
+    await page.until("document.querySelector('.fault-place') !== null")
     # What a run has and the last one did not is no mistake.
     await written(page, "config.title", "item.name")
     await page.until(f"document.querySelector('{place} .value.wrong') === null")
