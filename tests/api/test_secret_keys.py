@@ -207,6 +207,7 @@ async def furnish_secrets(made: Furnished, issuer: DevelopmentIssuer) -> dict[st
     return {"hook": hook, "device": device, "link": link, "unused": unused, "note": note}
 
 
+@pytest.mark.long
 async def test_everything_written_under_an_old_key_is_there_without_it(
     platform: Platform, store: Database, issuer: DevelopmentIssuer
 ) -> None:

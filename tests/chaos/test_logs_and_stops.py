@@ -131,6 +131,7 @@ def start(tmp_path: Path, url: str, temporal: WorkflowEnvironment) -> Iterator[S
         one.forked.wait()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["api", "worker"])
 async def test_every_line_of_every_writer_is_json(start: Start, command: str) -> None:
     process = start(command, PROVOKED)
@@ -205,6 +206,7 @@ async def test_a_process_without_postgresql_obeys(
     process.lines()
 
 
+@pytest.mark.long
 async def test_a_worker_serves_the_metrics_of_its_process_and_of_its_sdk(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -63,6 +63,7 @@ def url() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("known", "configured", "status", "words"),
     [
@@ -94,6 +95,7 @@ async def test_it_sees_keys_that_are_not_those_of_the_database(
     assert (found.status, words in f"{found.fact} {found.remedy}") == (status, True)
 
 
+@pytest.mark.long
 async def test_it_reads_what_the_identity_provider_publishes(
     settings: Settings, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from tests.support.postgres import migrated_database
 MAIN = "import atexit; atexit.register(print, 'finalized'); from cli.main import main; main()"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["fly"], 2)])
 def test_a_command_ends_with_its_code_and_all_it_said(arguments: list[str], code: int) -> None:
     done = subprocess.run(
@@ -35,6 +36,7 @@ def test_it_prints_its_version() -> None:
     assert (printed.exit_code, printed.output) == (0, f"{version('workspace-platform')}\n")
 
 
+@pytest.mark.long
 def test_no_native_thread_meets_an_interpreter_in_its_last_moments() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "--help"], capture_output=True, text=True, check=True
@@ -57,6 +59,7 @@ def test_a_port_is_a_number_that_ports_have(option: str, port: str) -> None:
     assert "Enter a valid port" in refused.output
 
 
+@pytest.mark.long
 def test_a_database_of_another_build_is_refused_in_words_and_stays() -> None:
     with migrated_database("unknown") as url:
         with psycopg.connect(url) as connection:
@@ -70,6 +73,7 @@ def test_a_database_of_another_build_is_refused_in_words_and_stays() -> None:
         assert current(url) == "0065"
 
 
+@pytest.mark.long
 def test_a_link_signs_a_user_in_to_a_platform_without_a_state_directory(tmp_path: Path) -> None:
     def run(*arguments: str, **variables: str) -> Result:
         options = ["sign-in", *arguments, f"--state-dir={tmp_path}"]

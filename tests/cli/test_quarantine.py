@@ -66,6 +66,7 @@ def test_it_lists_what_is_quarantined_the_latest_first(suspects: Suspects) -> No
     ]
 
 
+@pytest.mark.long
 def test_it_says_that_nothing_is_quarantined() -> None:
     with migrated_database("quarantine") as url:
         listed = quarantine(url=url)

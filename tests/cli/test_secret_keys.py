@@ -92,6 +92,7 @@ def under(url: str, keys: KeyRing) -> int:
         return 0 if row is None else int(row[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [["migrate"], ["api", "--port=0"], ["worker"], ["rotate-secret"], ["rotate-secret", "--check"]],
@@ -107,6 +108,7 @@ def test_a_command_with_a_wrong_key_ends_with_one_sentence(url: str, arguments: 
     assert OTHER not in sentence
 
 
+@pytest.mark.long
 def test_a_rotation_that_was_killed_continues_where_it_was(url: str, tmp_path: Path) -> None:
     store_secrets(url, MANY)
     both, new = f"{NEW},{OLD}", KeyRing([NEW])
@@ -136,6 +138,7 @@ def test_a_rotation_that_was_killed_continues_where_it_was(url: str, tmp_path: P
     assert "does not match" in command("migrate", url=url, keys=OLD).stderr
 
 
+@pytest.mark.long
 def test_values_sealed_by_a_lost_key_are_dropped_only_on_demand(url: str) -> None:
     store_secrets(url, 3)
     assert command("rotate-secret", url=url, keys=NEW).returncode == 1
@@ -147,6 +150,7 @@ def test_values_sealed_by_a_lost_key_are_dropped_only_on_demand(url: str) -> Non
     assert both.returncode == 1
 
 
+@pytest.mark.long
 async def test_a_process_that_lacks_a_newer_key_ends_in_order(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

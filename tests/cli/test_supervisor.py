@@ -343,6 +343,7 @@ def test_a_damaged_database_of_temporal_is_named(state: StateDir, place: int) ->
     assert temporal.damage().startswith(f"{state.temporal_database} is damaged (")
 
 
+@pytest.mark.long
 def test_remaining_processes_of_a_server_are_ended_before_another_uses_its_data(
     state: StateDir, tmp_path: Path
 ) -> None:
@@ -387,6 +388,7 @@ def test_the_number_of_a_server_stays_only_where_no_process_has_it(
         assert number.exists() is (owner == "nobody")
 
 
+@pytest.mark.long
 def test_a_schema_is_current_when_no_migration_is_left() -> None:
     with migrated_database("schema") as url:
         assert is_schema_current(url)

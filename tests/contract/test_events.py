@@ -41,6 +41,7 @@ def test_a_webhook_says_how_it_is_signed_and_what_to_answer(name: str) -> None:
     assert call["responses"].keys() == {"2XX", "410", "default"}
 
 
+@pytest.mark.long
 async def test_logged_events_match_the_documented_ones(used: Furnished) -> None:
     async with used.space.database.reading() as work:
         events = await work.rows(select(workspace_event), of=EventRow)

@@ -25,6 +25,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         yield server
 
 
+@pytest.mark.long
 async def test_a_stranger_cannot_finish_what_another_began(
     page: Page, server: Server, client: Client, space: Space, foreign: Space
 ) -> None:

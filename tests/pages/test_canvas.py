@@ -157,6 +157,7 @@ async def add_after(page: Page, node_id: str, kind: str, way: str = "") -> None:
     await page.until("document.querySelector('.panel-of') !== null")
 
 
+@pytest.mark.long
 async def test_random_edits_leave_a_document_and_can_be_undone(
     page: Page, server: Server, person: Person
 ) -> None:
@@ -348,6 +349,7 @@ async def edges(person: Person, automation_id: str) -> list[tuple[str, str, str]
     return sorted((edge["from"], edge["to"], edge["outcome"]) for edge in content["edges"])
 
 
+@pytest.mark.long
 async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     page: Page, person: Person
 ) -> None:
@@ -378,6 +380,7 @@ async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     assert ("delay", "tell", "always") in await edges(person, automation_id)
 
 
+@pytest.mark.long
 async def test_keys_move_delete_undo_and_redo(page: Page, person: Person) -> None:
     content = small()
     content["nodes"].append(node("delay", "delay", label="Delay", seconds=1))
@@ -420,6 +423,7 @@ async def places(person: Person, automation_id: str) -> dict[str, Any]:
     return {each["id"]: each.get("position") for each in content["nodes"]}
 
 
+@pytest.mark.long
 async def test_nodes_are_dragged_and_connected_by_mouse(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
@@ -447,6 +451,7 @@ async def test_nodes_are_dragged_and_connected_by_mouse(page: Page, person: Pers
     assert {**after, "delay": None} == {**before, "delay": None}
 
 
+@pytest.mark.long
 async def test_nodes_are_inserted_duplicated_and_tidied_by_mouse(
     page: Page, person: Person
 ) -> None:
@@ -489,6 +494,7 @@ CLIPBOARD = """((kind, text) => {
 })"""
 
 
+@pytest.mark.long
 async def test_nodes_are_copied_to_another_automation(page: Page, person: Person) -> None:
     first = await person.automation(small(), publish=False)
     second = await person.automation(graph(node("read", "transform", output={})), publish=False)
@@ -514,6 +520,7 @@ async def test_nodes_are_copied_to_another_automation(page: Page, person: Person
     await page.until("document.querySelectorAll('.step').length === 1")
 
 
+@pytest.mark.long
 async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     path = f"{person.space.path}/automations/{automation_id}"
@@ -537,6 +544,7 @@ async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) ->
     page.problems = [one for one in page.problems if "409" not in one]
 
 
+@pytest.mark.long
 async def test_a_test_shows_states_and_data_on_the_canvas(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
@@ -575,6 +583,7 @@ async def test_a_test_shows_states_and_data_on_the_canvas(page: Page, person: Pe
     )
 
 
+@pytest.mark.long
 async def test_a_failed_run_is_mended_and_retried(
     page: Page, person: Person, serve: Serve, screens: Path
 ) -> None:
@@ -620,6 +629,7 @@ def wide(nodes: int) -> Json:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("nodes", [60, 200])
 async def test_a_large_graph_with_hostile_labels_is_usable(
     page: Page, person: Person, screens: Path, nodes: int
@@ -646,6 +656,7 @@ async def test_a_large_graph_with_hostile_labels_is_usable(
     await page.show()
 
 
+@pytest.mark.long
 async def test_the_libraries_are_loaded_by_the_editor_alone(
     page: Page, server: Server, person: Person
 ) -> None:
@@ -670,6 +681,7 @@ async def test_the_libraries_are_loaded_by_the_editor_alone(
     assert {"vue.js", "vue-flow.js", "ace.js"} <= {one.split("/")[-1] for one in page.requests}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_the_canvas_breaks_no_rule_of_accessibility(
     page: Page, person: Person, dark: bool

@@ -87,6 +87,7 @@ async def settled(page: Page) -> None:
     assert await page.evaluate("window.faults") == []
 
 
+@pytest.mark.long
 async def test_every_kind_has_a_form_that_changes_nothing_by_itself(
     page: Page, person: Person, screens: Path
 ) -> None:
@@ -197,6 +198,7 @@ class Maker:
         )
 
 
+@pytest.mark.long
 async def test_an_unknown_or_odd_value_is_never_lost(page: Page, person: Person) -> None:
     """Every config opens without a change, and a change of one field keeps the others."""
     await workshop(page, person)
@@ -277,6 +279,7 @@ async def written(page: Page, path: str, text: str) -> None:
     await page.send("Input.insertText", text=text)
 
 
+@pytest.mark.long
 async def test_a_value_becomes_an_expression_and_shows_what_it_gives(
     page: Page, person: Person
 ) -> None:
@@ -312,6 +315,7 @@ async def test_a_value_becomes_an_expression_and_shows_what_it_gives(
     assert (await changed(page))["config"] == given["config"]
 
 
+@pytest.mark.long
 async def test_a_click_on_a_value_puts_its_reference_where_the_cursor_is(
     page: Page, person: Person
 ) -> None:
@@ -333,6 +337,7 @@ async def test_a_click_on_a_value_puts_its_reference_where_the_cursor_is(
     assert await page.evaluate("document.querySelector('img') === null")
 
 
+@pytest.mark.long
 async def test_completion_offers_variables_functions_and_keys(page: Page, person: Person) -> None:
     await workshop(page, person)
     config = {"expression": "true"}
@@ -364,6 +369,7 @@ async def furnished(person: Person) -> tuple[str, str]:
     return str(made["id"]), str(person.space.user_id)
 
 
+@pytest.mark.long
 async def test_tables_fields_and_people_are_chosen_by_name(page: Page, person: Person) -> None:
     database_id, user_id = await furnished(person)
     await workshop(page, person)
@@ -395,6 +401,7 @@ async def test_tables_fields_and_people_are_chosen_by_name(page: Page, person: P
     assert await page.evaluate("document.querySelector('main img') === null")
 
 
+@pytest.mark.long
 async def test_records_are_found_by_rows_of_a_filter(page: Page, person: Person) -> None:
     database_id, _ = await furnished(person)
     await workshop(page, person)
@@ -419,6 +426,7 @@ async def test_records_are_found_by_rows_of_a_filter(page: Page, person: Person)
     assert (await changed(page))["config"]["query"] == {"filter": {"or": [leaf, bound]}}
 
 
+@pytest.mark.long
 async def test_a_call_has_its_secret_by_name_and_what_overlays_stays_there(
     page: Page, person: Person
 ) -> None:
@@ -444,6 +452,7 @@ async def test_a_call_has_its_secret_by_name_and_what_overlays_stays_there(
     assert (await changed(page))["config"] == {"url": "https://example.test"}
 
 
+@pytest.mark.long
 async def test_a_schedule_is_said_in_words_and_shows_its_next_times(
     page: Page, person: Person
 ) -> None:
@@ -473,6 +482,7 @@ async def test_a_schedule_is_said_in_words_and_shows_its_next_times(
     assert (await changed(page))["intervalSeconds"] == 3600
 
 
+@pytest.mark.long
 async def test_a_manual_trigger_asks_for_rows_of_input(page: Page, person: Person) -> None:
     await workshop(page, person)
     await show(page, trigger={"kind": "manual"})
@@ -496,6 +506,7 @@ async def test_a_manual_trigger_asks_for_rows_of_input(page: Page, person: Perso
     assert await page.evaluate("window.changes") == []
 
 
+@pytest.mark.long
 async def test_a_webhook_shows_its_address_and_a_call(page: Page, person: Person) -> None:
     automation_id = await workshop(page, person)
     path = f"{person.space.path}/automations/{automation_id}"
@@ -549,6 +560,7 @@ READY = {
 }
 
 
+@pytest.mark.long
 async def test_each_starter_runs_where_it_needs_nothing_outside(person: Person) -> None:
     runs: dict[str, str] = {}
     for key, starter in READY.items():

@@ -76,6 +76,7 @@ async def test_pictures_of_every_page(
     assert await axis(page) <= 0
 
 
+@pytest.mark.long
 async def test_a_person_signs_in_by_a_link_and_out_again(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:

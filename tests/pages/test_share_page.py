@@ -55,6 +55,7 @@ def paragraph(words: str) -> Json:
     return {"kind": "paragraph", "content": {"text": words}}
 
 
+@pytest.mark.long
 async def test_a_page_is_read_and_its_token_stays_in_the_browser(
     page: Page, server: Server, client: Client, space: Space, screens: Path
 ) -> None:

@@ -91,6 +91,7 @@ def test_mistakes_name_the_variable(
     assert SCALAR[:-2] not in str(refused.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["cli.commands", "cli.worker_process"])
 def test_a_process_without_pushes_starts_without_their_library(module: str) -> None:
     code = f"import sys, {module}; sys.exit('joserfc' in sys.modules)"

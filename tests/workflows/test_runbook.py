@@ -145,6 +145,7 @@ POLLED = {
 }
 
 
+@pytest.mark.long
 async def test_the_look_at_queues_shows_who_polls_them(desk: Desk) -> None:
     shown = await desk.run("Queues and workers")
     build = f"{VERSION.deployment}:{VERSION.build}"

@@ -28,6 +28,7 @@ class LooksAtTheClock:
         return time.time()
 
 
+@pytest.mark.long
 async def test_a_workflow_cannot_look_at_the_clock(temporal: WorkflowEnvironment) -> None:
     queue = f"sandbox-{uuid.uuid4()}"
     async with Worker(

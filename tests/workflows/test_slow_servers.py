@@ -121,6 +121,7 @@ async def test_a_preview_is_shown_while_others_wait_for_their_servers(
         await asyncio.gather(*waiting)
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=10)
 @pytest.mark.usefixtures("engine")
 async def test_a_defect_fails_its_work_soon_and_says_so(

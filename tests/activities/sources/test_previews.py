@@ -289,6 +289,7 @@ def test_a_too_deeply_nested_value_is_rejected(tmp_path: Path, content: bytes) -
     assert [one["reason"] for one in rejected["examples"]] == ["Nested too deep."]
 
 
+@pytest.mark.long
 def test_a_long_file_is_sampled_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("day\n" + "01/02/2026\n" * PROFILED + "21/11/2026\n")

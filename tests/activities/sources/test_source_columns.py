@@ -165,6 +165,7 @@ async def test_fields_that_the_source_does_not_fill_are_peoples(source: MakeSour
     assert await goods.records() == {"a": {"note": "mine"}, "b": {}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", each(FORMATS))
 async def test_a_source_may_become_empty(source: MakeSource, form: str) -> None:
     goods: Source = await source(form, removalGuardPercent=30)

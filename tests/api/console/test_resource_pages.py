@@ -32,6 +32,7 @@ async def goods(client: Client, space: Space) -> str:
     return await make_database(client, space, "Goods", {"label": "Price", "kind": "number"}, state)
 
 
+@pytest.mark.long
 async def test_a_record_template_is_made_changed_and_deleted(
     client: Client, owner: Visitor, space: Space, goods: str
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_viewer_reads_templates_and_changes_none(
         assert (await viewer.send_form(f"{place}/{made['id']}/delete")).status_code == 403
 
 
+@pytest.mark.long
 async def test_a_page_and_a_dashboard_are_made_renamed_moved_and_deleted(
     client: Client, owner: Visitor, space: Space
 ) -> None:

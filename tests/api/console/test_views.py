@@ -225,6 +225,7 @@ async def test_a_chart_is_made_and_stays_as_it_is(
     assert "aggregate" not in (await views(client, goods))[-1]["manifest"]["chart"]
 
 
+@pytest.mark.long
 async def test_a_form_is_made_with_its_questions(
     client: Client, owner: Visitor, goods: str
 ) -> None:

@@ -239,6 +239,7 @@ async def test_a_database_that_accepts_and_never_answers_is_unavailable(
         assert time.monotonic() - start < SOON
 
 
+@pytest.mark.long
 async def test_a_database_that_stops_answering_is_unavailable_until_it_answers_again(
     settings: Settings, contract: Contract, space: Space, relay: tuple[Relay, str]
 ) -> None:

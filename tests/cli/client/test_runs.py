@@ -211,6 +211,7 @@ async def test_two_runs_are_compared(shell: Shell, space: Space) -> None:
     assert named["reference"]["id"] == run_id
 
 
+@pytest.mark.long
 async def test_the_page_of_a_run_is_printed(shell: Shell, space: Space, server: Server) -> None:
     run_id = await insert_run(space, await make_automation(space), 0)
     opened = await shell.run("runs", "open", run_id)

@@ -256,6 +256,7 @@ async def test_a_silent_server_is_a_timeout(engine: Engine) -> None:
     assert await error_codes(engine, run) == {"mail": "timeout"}
 
 
+@pytest.mark.long
 async def test_without_a_mail_server_a_mail_fails_at_once_and_says_what_to_set(
     skipping_engine: Engine,
 ) -> None:

@@ -236,6 +236,7 @@ async def test_a_delivery_that_waits_for_too_long_ends_with_a_reason(
     assert {(one["status"], one["errorCode"]) for one in log} == {("failed", "expired")}
 
 
+@pytest.mark.long
 async def test_an_endpoint_that_fails_has_few_deliveries_until_it_takes_one(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -413,6 +413,7 @@ async def test_the_sweep_removes_schedules_of_nothing(engine: Engine) -> None:
     assert await described(engine.client, example.id) is not None
 
 
+@pytest.mark.long
 async def test_the_trouble_of_one_is_not_that_of_the_others(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

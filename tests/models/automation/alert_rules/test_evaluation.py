@@ -54,6 +54,7 @@ async def aged(space: Space, **values: Any) -> None:
         await work.execute(update(alert_rule).where(of_it).values(values))
 
 
+@pytest.mark.long
 async def test_sweeps_at_once_tell_each_change_once(space: Space) -> None:
     version = await make_automation(space)
     for number in range(30):

@@ -236,6 +236,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60, explored=6_000), deadline=None)
 @given(
     kind=st.sampled_from(list(NodeKind)),
