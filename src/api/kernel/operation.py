@@ -358,11 +358,17 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
     # A filter that is left empty in a form is like one that is not there.
     blank = not operation.access.page
     query = _read_query(query_string, keep_blank=blank) if query_string else {}
+    shape = operation.query_shape
+    takes_any = shape is not None and shape.shape.model_config.get("extra") == "allow"
+    further: dict[str, str] = {}
     details: list[Detail] = []
     arguments: dict[str, Any] = {}
     for wire, text in query.items():
         parameter = operation.query.get(wire)
         if parameter is None and wire == "workspaceId" and operation.chooses_workspace:
+            continue
+        if parameter is None and takes_any:
+            further[wire] = text
             continue
         if parameter is None:
             details.append(Detail(wire[:100], "Unknown query parameter."))
@@ -378,11 +384,11 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
     )
     if details:
         raise refusal(details)
-    if (shape := operation.query_shape) is not None:
+    if shape is not None:
         fields = arguments.keys() & shape.shape.model_fields.keys()
         values = {name: arguments.pop(name) for name in fields}
         # Each field was validated as it was read.
-        arguments[shape.name] = shape.shape.model_construct(**values)
+        arguments[shape.name] = shape.shape.model_construct(None, **values, **further)
     return arguments
 
 

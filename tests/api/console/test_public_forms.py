@@ -201,3 +201,69 @@ async def test_links_without_an_account_are_limited_by_address(
             answers = [await call(), await call()]
             assert [one.status_code == 429 for one in answers] == [False, True], name
             assert answers[1].headers["Retry-After"] == "10"
+
+
+LINKED = [
+    {"key": "title"},
+    {"key": "age", "hidden": True},
+    {"key": "colour", "hidden": True},
+    {"key": "likes"},
+    {"key": "why", "hidden": True},
+]
+
+
+async def _linked(client: Client, space: Space, asked: Any) -> str:
+    read(await client.patch(f"{space.path}/forms/{asked['id']}", json={"fields": LINKED}))
+    return f"/forms/{asked['itemId']}"
+
+
+async def test_a_link_fills_in_answers_that_are_shown_or_hidden(
+    client: Client, space: Space, nobody: Visitor, asked: Any
+) -> None:
+    path = await _linked(client, space, asked)
+    query = {"title": HOSTILE, "age": "20", "colour": "BLUE", "likes": "milk, Tea, gin", "utm": "x"}
+    page = (await nobody.get(path, params=query)).text
+    assert (HOSTILE in page, "Age" in page, "gin" in page, "utm" in page) == (False,) * 4
+    assert '<input type="hidden" name="field.age" value="20">' in page
+    assert '<input type="hidden" name="field.colour" value="blue">' in page
+    assert page.count("checked") == 2
+    sent = re.findall(r'name="(field\.[^"]+)" value="([^"]*)"', page)
+    answers = {name: unescape(value) for name, value in sent}
+    assert (await nobody.post(path, data=answers)).status_code == 200
+    [record] = read(await client.get(f"/v1/databases/{asked['databaseId']}/records"))["records"]
+    assert (record["title"], record["data"]["age"]) == (HOSTILE, 20)
+    assert record["data"]["colour"] == "blue"
+
+
+@pytest.mark.parametrize("age", ["young", "12", "1" * 400, "\x00"])
+async def test_a_hidden_answer_that_does_not_fit_keeps_no_visitor_out(
+    client: Client, space: Space, nobody: Visitor, asked: Any, age: str
+) -> None:
+    path = await _linked(client, space, asked)
+    assert (await nobody.get(path, params={"age": age})).status_code in {200, 400}
+    sent = await nobody.post(path, data={"field.title": "Ada", "field.age": age})
+    if sent.status_code == 400:
+        assert age == "\x00"
+        return
+    [record] = read(await client.get(f"/v1/databases/{asked['databaseId']}/records"))["records"]
+    assert (record["title"], record["data"].get("age")) == ("Ada", None)
+
+
+async def test_a_shown_answer_that_does_not_fit_is_refused_beside_its_question(
+    client: Client, space: Space, nobody: Visitor, asked: Any
+) -> None:
+    path = await _linked(client, space, asked)
+    sent = await nobody.post(path, data={"field.title": "x" * 20_000, "field.age": "1"})
+    assert (sent.status_code, 'class="problem"' in sent.text) == (400, True)
+
+
+async def test_a_hidden_question_is_not_required(client: Client, space: Space, asked: Any) -> None:
+    question = {"key": "age", "hidden": True, "required": True}
+    answer = await client.patch(f"{space.path}/forms/{asked['id']}", json={"fields": [question]})
+    assert (answer.status_code, "fields.0.required" in answer.text) == (400, True)
+    needed = {"label": "Needed", "kind": "text", "required": True}
+    path = f"/v1/databases/{asked['databaseId']}/fields"
+    key = read(await client.post(path, json=needed), 201)["key"]
+    hidden = {"fields": [{"key": key, "hidden": True}]}
+    answer = await client.patch(f"{space.path}/forms/{asked['id']}", json=hidden)
+    assert (answer.status_code, key in answer.text) == (400, True)

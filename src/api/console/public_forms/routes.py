@@ -9,11 +9,19 @@ from starlette.responses import Response
 
 from api.console.entered import Form
 from api.console.records.cells import outside_spec
-from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
+from api.console.records.entry import (
+    PREFIX,
+    Entry,
+    entry_of,
+    is_typed,
+    read_typed,
+    retyped,
+    typed_value,
+)
 from api.console.rendering import bare
 from api.console.routing import refuse
 from api.kernel.routing import Access, ApiRequest, Router
-from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.forms import commands, queries
 from models.data.forms.shapes import PublicForm, SubmitForm
 from runtime.errors import (
@@ -57,10 +65,12 @@ class Answers(Form):
 
 
 @router.get(FORM, access=_ANYBODY)
-async def get_form(request: ApiRequest) -> Response:
-    """Ask the questions of a form, or say that it is closed."""
+async def get_form(request: ApiRequest, query: Answers) -> Response:
+    """Ask the questions of a form, with the answers of its address, or say that it is closed."""
     form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
-    answer = _questions(request, form, [entry_of(spec, None) for spec in _specs(form)])
+    specs = _specs(form)
+    texts = _texts_of_address(specs, query.texts())
+    answer = _questions(request, form, [retyped(entry_of(spec, None), texts, {}) for spec in specs])
     # Going back from the thanks shows the same page, with the same key.
     answer.headers["Cache-Control"] = "private, no-cache"
     return answer
@@ -80,14 +90,20 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
         return _questions(request, form, [], 404)
     specs = _specs(form)
     typed = read_typed(specs, body.texts())
-    problems = {detail.path: detail.message for detail in typed.problems}
-    if not problems:
-        data = {key: value for key, value in typed.data.items() if value not in (None, [])}
+    hidden = {field.key: field.label for field in form.fields if field.hidden}
+    problems = {one.path: one.message for one in typed.problems if one.path not in hidden.values()}
+    data = {key: value for key, value in typed.data.items() if value not in (None, [])}
+    while not problems:
         try:
             async with request.work.savepoint():
                 thanks = await commands.submit_form(request.work, item_id, SubmitForm(data=data))
         except ValidationError as refusal:
             problems = {detail.path: detail.message for detail in refusal.details}
+            # Visitors can't correct what an address says wrongly, and are not asked for it.
+            wrong = {key for key in hidden if key in data and f"data.{key}" in problems}
+            if wrong and len(wrong) == len(problems):
+                data = {key: value for key, value in data.items() if key not in wrong}
+                problems = {}
         else:
             return bare(request, "form_thanks.html", form=form, thanks=thanks)
     entries = [retyped(entry_of(spec, None), body.texts(), problems) for spec in specs]
@@ -101,6 +117,28 @@ def _questions(
     return bare(
         request, "form.html", status, form=form, entries=entries, fields=fields, key=new_id()
     )
+
+
+def _texts_of_address(specs: Sequence[FieldSpec], texts: Mapping[str, object]) -> dict[str, str]:
+    """The fields of a form as its address fills them (`?key=text`); other names are ignored."""
+    fields: dict[str, str] = {}
+    for spec in specs:
+        if text := str(texts.get(spec.key, "")).strip():
+            fields |= _fields_of(spec, text)
+    return fields
+
+
+def _fields_of(spec: FieldSpec, text: str) -> Mapping[str, str]:
+    """The fields of one question; an option may be named by its key or its name."""
+    name = f"{PREFIX}{spec.key}"
+    keys = {word.lower(): one.key for one in spec.options for word in (one.name, one.key)}
+    if spec.kind is FieldKind.MULTI_SELECT:
+        chosen = [keys.get(word.strip().lower()) for word in text.split(",")]
+        return {f"{name}.{key}": "on" for key in chosen if key is not None}
+    if spec.kind is FieldKind.CHECKBOX:
+        ticked = typed_value(spec, text)
+        return {name: "yes" if ticked else "no"} if isinstance(ticked, bool) else {}
+    return {name: keys.get(text.lower(), text)}
 
 
 def _specs(form: PublicForm) -> Sequence[FieldSpec]:

@@ -176,4 +176,5 @@ def _public_field(question: Question) -> PublicField:
             for key in spec.option_keys
         ],
         visible_if=form_field.visible_if,
+        hidden=form_field.hidden or None,
     )

@@ -74,6 +74,8 @@ def check_fields(
             )
         elif form_field.key in earlier_fields:
             problems.append(Detail(f"{here}.key", "is already in the form"))
+        elif form_field.hidden and form_field.required:
+            problems.append(Detail(f"{here}.required", "can't be set for a hidden question"))
         else:
             if form_field.visible_if is not None:
                 problems += _condition_problems(form_field.visible_if, earlier_fields, now, here)
@@ -132,7 +134,11 @@ def questions(
 
 def unmet(form_questions: Iterable[Question], fields: FieldSpecs) -> list[str]:
     """The keys of required fields that a submission might leave empty."""
-    always = {question.field.key for question in form_questions if question.condition is None}
+    always = {
+        question.field.key
+        for question in form_questions
+        if question.condition is None and not question.form_field.hidden
+    }
     return [
         key
         for key, spec in fields.items()

@@ -19,7 +19,8 @@ MaxSubmissions = Annotated[int, Field(ge=1, le=MAX_SUBMISSIONS)]
 class FormField(Input):
     """One question: a field of the database, as the form asks for it.
 
-    `visibleIf` is a filter over the answers to questions before this one.
+    `visibleIf` is a filter over the answers to questions before this one. A `hidden` question is
+    not shown: the address of the form answers it, as in `?source=newsletter` for the key `source`.
     """
 
     key: Annotated[str, Field(min_length=1, max_length=63)]
@@ -27,6 +28,7 @@ class FormField(Input):
     label: Label | None = None
     help: Text | None = None
     visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
+    hidden: bool = False
 
 
 Questions = Annotated[list[FormField], Field(max_length=MAX_QUESTIONS)]
@@ -77,6 +79,7 @@ class FormFieldShape(Shape):
     label: str | None = None
     help: str | None = None
     visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
+    hidden: bool = False
 
 
 class FormDetail(Shape):
@@ -121,6 +124,8 @@ class PublicField(Shape):
     help: str | None
     options: list[PublicOption]
     visible_if: Annotated[JsonObject, documented_as("Filter")] | None
+    hidden: bool | None
+    """True for a question that the address of the form answers."""
 
 
 class PublicForm(Shape):
