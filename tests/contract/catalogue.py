@@ -621,6 +621,10 @@ EXAMPLES: Mapping[str, Example] = {
         ids={"shareLinkId": "fileShareLinkId"},
         headers=lambda one: {"X-Share-Token": one.secrets["file share token"]},
     ),
+    "get_shared_calendar": Example(
+        ids={"shareLinkId": "calendarShareLinkId"},
+        headers=lambda one: {"X-Share-Token": one.secrets["calendar share token"]},
+    ),
     # records, written many at once and talked about
     "write_records": Example(
         body=lambda one: {

@@ -92,6 +92,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _automations(made)
     await _waits(made)
     await _webhooks(made)
+    await _calendar(made)
     await _run_operations(made)
     await _incidents(made)
     await _alert_rules(made)
@@ -268,6 +269,14 @@ async def _files(made: Furnished) -> None:
     )
     made.ids["fileShareLinkId"] = link["id"]
     made.secrets["file share token"] = link["token"]
+
+
+async def _calendar(made: Furnished) -> None:
+    fields = [{"label": "Day", "kind": "date"}]
+    database = await made.post(f"{made.space.path}/databases", {"label": "Trips", "fields": fields})
+    link = await made.post(f"{made.space.path}/items/{database['itemId']}/share-links")
+    made.ids["calendarShareLinkId"] = link["id"]
+    made.secrets["calendar share token"] = link["token"]
 
 
 async def _imports(made: Furnished) -> None:

@@ -49,6 +49,7 @@ WITHOUT_ANSWER = {
     "get_asset": "the bytes of a file",
     "head_asset": "the headers of a file",
     "download_shared_file": "the bytes of a file",
+    "get_shared_calendar": "a calendar",
 }
 """Operations whose answer is no JSON, and what it is."""
 WITHOUT_BODY = {"upload_file": "the bytes of a file"}

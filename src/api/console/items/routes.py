@@ -231,9 +231,17 @@ async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Respon
     shell = await shell_of(request)
     item = await get_item(work, actor.workspace_id, request.ids["itemId"])
     address = shell.base + outcome.share_url
+    calendar = f"{shell.base}{outcome.url}/calendar.ics?token={outcome.token}"
     calls = shell.calls(share_links_api.list_share_links)
     return page(
-        request, "share_link.html", shell, item=item, link=outcome, address=address, api=calls
+        request,
+        "share_link.html",
+        shell,
+        item=item,
+        link=outcome,
+        address=address,
+        calendar=calendar,
+        api=calls,
     )
 
 

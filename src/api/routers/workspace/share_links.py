@@ -13,6 +13,7 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
 from models.workspace.share_links import links
+from models.workspace.share_links.calendars import shared_calendar
 from models.workspace.share_links.content import open_shared_file, visit
 from models.workspace.share_links.shapes import (
     Visit,
@@ -31,6 +32,7 @@ REVOKE = replace(CREATE, resource="share_link")
 _PUBLIC = Access(credential="none", writes=True)
 
 Token = Annotated[str | None, Field(max_length=200)]
+FieldKey = Annotated[str | None, Field(max_length=63)]
 
 
 @router.post(
@@ -90,3 +92,34 @@ async def download_shared_file(
     """Download a shared file, if the link allows it. Authenticate as for opening the link."""
     visitor = await admit_visitor(request, token, session)
     return download(request, await open_shared_file(request.work, visitor))
+
+
+CALENDAR = "text/calendar"
+
+
+@router.get(
+    f"{SHARE}/calendar.ics",
+    access=_PUBLIC,
+    errors=[UnsupportedError, TooOftenError],
+    media_type=CALENDAR,
+    headers=[TOKEN_HEADER, SESSION_HEADER],
+)
+async def get_shared_calendar(
+    request: ApiRequest,
+    token: Token = None,
+    session: Token = None,
+    date_field_key: FieldKey = None,
+    end_date_field_key: FieldKey = None,
+) -> Response:
+    """Get a shared database or view as a calendar, which other programs subscribe to.
+
+    The events are its records with a date, up to 2,000, the latest first. Without `dateFieldKey`
+    a calendar view names the fields, else it is the first date field. Each request with the token
+    counts as one visit.
+    """
+    visitor = await admit_visitor(request, token, session)
+    content = await shared_calendar(
+        request.work, request.services.keys, visitor, date_field_key, end_date_field_key
+    )
+    headers = {"Cache-Control": "private, no-store"}
+    return Response(content, headers=headers, media_type=f"{CALENDAR}; charset=utf-8")

@@ -1,7 +1,7 @@
 """The content that a share link shows: that of its item, and nothing around it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 from sqlalchemy import tuple_
@@ -188,13 +188,21 @@ _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
 """Kinds of stored fields that a visitor does not see: they name people or open files."""
 
 
-async def shared_records(
-    work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
-) -> SharedRecords:
-    """The records of the database or view behind an item, a page of them.
+@dataclass(frozen=True, slots=True)
+class SharedTable:
+    """A shared database, or one of its views, and the fields that visitors see."""
+
+    database_id: Id
+    manifest: JsonObject
+    """That of the view; empty for a database."""
+    fields: Sequence[FieldSpec]
+
+
+async def shared_table(work: UnitOfWork, item: ItemRow) -> SharedTable:
+    """The database or view behind an item. Raises `NotFoundError`.
 
     Fields whose values come from elsewhere (relations and what is computed) are left out: they
-    may come from databases that are not shared. Raises `NotFoundError`.
+    may come from databases that are not shared.
     """
     database_id = target_of(item)
     manifest: JsonObject = {}
@@ -202,16 +210,24 @@ async def shared_records(
         view = await view_definition(work, item.workspace_id, target_of(item))
         database_id, manifest = view.database_id, view.manifest
     schema = await load_schema(work, item.workspace_id, database_id)
-    fields = _open_fields(schema, manifest)
+    return SharedTable(database_id, manifest, _open_fields(schema, manifest))
+
+
+async def shared_records(
+    work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
+) -> SharedRecords:
+    """A page of the records of the database or view behind an item. Raises `NotFoundError`."""
+    table = await shared_table(work, item)
+    fields = table.fields
     query = {
-        "filter": manifest.get("filter"),
-        "sorts": manifest.get("sorts"),
+        "filter": table.manifest.get("filter"),
+        "sorts": table.manifest.get("sorts"),
         "fields": [spec.key for spec in fields],
         "limit": limit,
         "cursor": cursor,
     }
     body = RecordQuery.model_validate(query)
-    result = await query_records(work, item.workspace_id, database_id, body, keys)
+    result = await query_records(work, item.workspace_id, table.database_id, body, keys)
     return SharedRecords(
         fields=[_field(spec) for spec in fields],
         records=[
