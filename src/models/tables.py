@@ -15,6 +15,7 @@ import models.automation.circuit_breakers
 import models.automation.incidents.tables
 import models.automation.run_operations.tables
 import models.automation.run_statistics.tables
+import models.automation.run_undos.tables
 import models.automation.saved_run_filters
 import models.automation.secrets.store
 import models.automation.triggers.tables

@@ -42,6 +42,8 @@ from models.automation.automations.shapes import (
 )
 from models.automation.run_operations import commands as bulk_cancel
 from models.automation.run_overviews import RunOverview
+from models.automation.run_undos.commands import get_undo
+from models.automation.run_undos.queries import RunUndoDetail, UndoRun, list_undos
 from models.automation.waits.links import show_resume_urls
 from models.automation.waits.queries import show_waits
 from models.core.access.rules import Level, Scope, level_on
@@ -345,6 +347,36 @@ async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail
     )
     await show_waits(request.work, request.actor, run.node_runs)
     return Data(linked(request, run))
+
+
+UNDO = replace(WRITE_BY_PAGE, scopes=[Scope.AUTOMATIONS_WRITE, Scope.RECORDS_WRITE])
+UNDOS = f"{RUN}/undos"
+
+
+@router.post(f"{RUN}/undo", access=UNDO, errors=[RunError])
+async def undo_automation_run(request: ApiRequest, body: UndoRun) -> Data[RunUndoDetail]:
+    """Undo an ended run: what its nodes wrote to records goes back where nobody wrote since.
+
+    Created records move to the trash, deleted ones come back, and fields get their earlier values.
+    The rest is listed in `conflicts`, and what stays outside in `outside`. Runs that it called are
+    undone with it. With `preview` nothing is written. The undo can be undone: name it in
+    `undoId`. More than 500 records go back in an operation over runs.
+    """
+    ids = request.ids["automationId"], request.ids["runId"]
+    undo = await bulk_cancel.undo_run(request.work, request.actor, *ids, body, request.new_id)
+    return Data(undo)
+
+
+@router.get(UNDOS, access=READ, calls=list_undos)
+async def list_automation_run_undos() -> None:
+    """List the undos of a run, newest first."""
+
+
+@router.get(f"{UNDOS}/{{undoId}}", access=READ)
+async def get_automation_run_undo(request: ApiRequest) -> Data[RunUndoDetail]:
+    """Get an undo of a run, with what went back and what did not."""
+    ids = request.ids["automationId"], request.ids["runId"], request.ids["undoId"]
+    return Data(await get_undo(request.work, request.actor, *ids))
 
 
 pages_router = Router(tags=["run pages"])

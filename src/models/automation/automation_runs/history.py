@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     literal,
     not_,
+    or_,
     select,
     true,
     tuple_,
@@ -26,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.filters import LOOKED_THROUGH, NEWEST_FIRST, RunFilter
 from models.automation.automation_runs.node_queries import BEGAN
 from models.automation.automation_runs.queries import workspace_runs
@@ -45,6 +47,7 @@ from models.automation.automation_runs.tables import (
     automation_run,
     node_run,
 )
+from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -394,6 +397,108 @@ async def last_success_before(work: UnitOfWork, run: WholeRun) -> Id | None:
         .limit(1)
     )
     return run_id
+
+
+class CalledRun(Protocol):
+    """A run, and what its undo asks of it."""
+
+    id: Id
+    automation_id: Id
+    status: str
+
+
+async def with_called_runs(
+    work: UnitOfWork, workspace_id: Id, run_id: Id, most: int
+) -> Sequence[CalledRun]:
+    """A run and all that it called, waiting for them or not, up to `most` and one more."""
+    reached: dict[Id, CalledRun] = {}
+    level: Collection[Id] = {run_id}
+    called: Collection[Id] = {run_id}
+    while called and len(reached) <= most:
+        rows = await work.rows(
+            select(_run.id, _run.automation_id, _run.status)
+            .where(
+                _run.workspace_id == workspace_id,
+                or_(_run.id == any_(_ids(called)), _run.parent_run_id == any_(_ids(level))),
+            )
+            .limit(most + 1),
+            of=CalledRun,
+        )
+        level = {row.id for row in rows} - reached.keys()
+        reached |= {row.id: row for row in rows if row.id in level}
+        called = await _called(work, level) if level else ()
+    return list(reached.values())
+
+
+async def _called(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
+    """The ids of the runs that nodes of these runs called."""
+    rows = await work.rows(
+        select(_node.run_id, _node.node_id, _node.scope_key).where(
+            _node.run_id == any_(_ids(run_ids)), _node.node_kind == NodeKind.CALL_AUTOMATION
+        )
+    )
+    return {called_run_id(row.run_id, row.node_id, row.scope_key) for row in rows}
+
+
+def _ids(ids: Collection[Id]) -> ColumnElement[Any]:
+    return literal(sorted(ids), ARRAY(Uuid))
+
+
+class OutsideEffect(Protocol):
+    """A node whose effect was outside of records, and in how many places it succeeded or failed."""
+
+    automation_id: Id
+    automation_label: str | None
+    node_id: str
+    node_kind: str
+    succeeded: int
+    failed: int
+
+
+_OUTSIDE = (
+    NodeKind.HTTP_REQUEST,
+    NodeKind.SEND_EMAIL,
+    NodeKind.SEND_WEBHOOK,
+    NodeKind.NOTIFY,
+    NodeKind.ACTION,
+)
+
+
+async def outside_effects(
+    work: UnitOfWork, actor: Actor, run_ids: Collection[Id], most: int
+) -> Sequence[OutsideEffect]:
+    """The nodes of runs that acted elsewhere; the actor may not see all of their automations.
+
+    Of an automation that the actor does not see there is no label.
+    """
+    visible = open_automations(actor, Level.VIEW).subquery("open")
+    label = case((AUTOMATION.id.in_(select(visible.c.id)), AUTOMATION.label))
+    counts = (
+        func.count().filter(_node.status == NodeStatus.SUCCEEDED).label("succeeded"),
+        func.count().filter(_node.status == NodeStatus.FAILED).label("failed"),
+    )
+    return await work.rows(
+        select(
+            _run.automation_id,
+            label.label("automation_label"),
+            _node.node_id,
+            _node.node_kind,
+            *counts,
+        )
+        .join(node_run, _node.run_id == _run.id)
+        .join(*automation_of(automation_run))
+        .where(
+            _run.id == any_(_ids(run_ids)),
+            _node.node_kind.in_(_OUTSIDE),
+            _node.status.in_([NodeStatus.SUCCEEDED, NodeStatus.FAILED]),
+        )
+        .group_by(
+            _run.automation_id, AUTOMATION.id, AUTOMATION.label, _node.node_id, _node.node_kind
+        )
+        .order_by(AUTOMATION.label, _node.node_id)
+        .limit(most),
+        of=OutsideEffect,
+    )
 
 
 _WRITING = (NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD, NodeKind.DELETE_RECORD)

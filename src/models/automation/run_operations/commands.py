@@ -45,18 +45,22 @@ from models.automation.run_operations.selection import (
     select_ids,
 )
 from models.automation.run_operations.tables import RUN_OPERATIONS
+from models.automation.run_operations.undos import undo_id_of
+from models.automation.run_undos import commands as undos
+from models.automation.run_undos.queries import RunUndoDetail, UndoRun, undo_detail
 from models.automation.waits.commands import check_size
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
 SENT = "Resumed runs can't be undone: their events were already sent."
 GOES_ON = "The operation is still running. Cancel it before you undo it."
+NO_RECORDS = f"The credential lacks the scope {Scope.RECORDS_WRITE.value}, which an undo needs."
 UNDONE = "An undo can't be undone. Start a new operation."
 
 _UNDONE_BY: Mapping[str, tuple[OperationAction, JsonObject]] = {
@@ -65,6 +69,7 @@ _UNDONE_BY: Mapping[str, tuple[OperationAction, JsonObject]] = {
         {"from": "failed", "version": "original", "again": False},
     ),
     OperationAction.RETRY: (OperationAction.CANCEL, {}),
+    OperationAction.UNDO: (OperationAction.UNDO, {}),
 }
 
 
@@ -112,8 +117,17 @@ async def check_operation(work: UnitOfWork, actor: Actor, body: PreviewRunOperat
         case OperationAction.RESUME:
             check_size((body.resume or BulkResume()).data, "resume.data")
             return _stored(body.resume or BulkResume())
+        case OperationAction.UNDO:
+            require_records(actor)
+            return {}
         case _:
             return {}
+
+
+def require_records(actor: Actor) -> None:
+    """Raises DeniedError for a caller who may not write records, which an undo does."""
+    if Scope.RECORDS_WRITE not in actor.scopes:
+        raise DeniedError(NO_RECORDS)
 
 
 def _stored(parameters: BulkRetry | BulkResume) -> JsonObject:
@@ -220,6 +234,32 @@ async def undo_operation(
         "undoes_id": operation.id,
     }
     await _accept(work, actor, new_id, row)
+
+
+async def undo_run(
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, body: UndoRun, new_id: Id
+) -> RunUndoDetail:
+    """The undo of a run, or of an earlier undo of it: done, or begun by an operation; or a preview.
+
+    Raises NotFoundError, NotUndoableRunError, DeniedError and TooMuchOpenError.
+    """
+    require_records(actor)
+    story = await undos.story_of(work, actor, automation_id, run_id, body.undo_id)
+    if body.preview:
+        return await undos.preview_undo(work, actor, story, new_id)
+    if story.is_small:
+        return await undos.undo_at_once(work, actor, story, new_id)
+    row = {
+        "action": OperationAction.UNDO.value,
+        "parameters": {} if body.undo_id is None else {"undoId": str(body.undo_id)},
+    }
+    operation = await _accept(work, actor, new_id, row)
+    if operation is not None:
+        await select_ids(work, operation, [run_id])
+        await lifecycle.record_progress(work, RUN_OPERATIONS, new_id, selected=1, total=1)
+    undo_id = undo_id_of(new_id, run_id)
+    undo = await undos.begin_undo(work, actor, story, undo_id, new_id)
+    return await undo_detail(work, actor, undo, story.run_ids, trimmed=False)
 
 
 MOST_COUNTED = 100_000

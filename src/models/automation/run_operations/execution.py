@@ -37,14 +37,19 @@ from models.automation.automation_runs.retries import (
 from models.automation.run_operations.queries import BulkResume, BulkRetry
 from models.automation.run_operations.rules import (
     ROOM_PAUSE,
+    UNKNOWN,
     OperationAction,
     OperationRow,
     OperationStatus,
     RunOutcome,
+    Treated,
     chunk_of,
+    reason_of,
+    turns,
 )
 from models.automation.run_operations.selection import in_reach, select_more
 from models.automation.run_operations.tables import RUN_OPERATIONS, run_operation_result
+from models.automation.run_operations.undos import undo_runs
 from models.automation.waits.commands import give_event
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
 from models.core.base import Id
@@ -151,35 +156,29 @@ async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Treated:
-    """The outcome of an operation for one run."""
-
-    run_id: Id
-    outcome: RunOutcome
-    reason: str | None = None
-    new_run_id: Id | None = None
-
-
 async def treat_next(
     work: UnitOfWork, actor: Actor, operation: OperationRow, count: int
 ) -> Sequence[Treated]:
     """Treat the next runs of an operation, and write their outcomes."""
+    positions = turns(operation, count)
     rows = await work.rows(
-        select(_result.run_id)
-        .where(
-            _result.operation_id == operation.id,
-            _result.position > operation.treated,
-            _result.position <= operation.treated + count,
+        select(_result.run_id, _result.position).where(
+            _result.operation_id == operation.id, _result.position.in_(positions)
         )
-        .order_by(_result.position)
     )
-    treated = await treat(work, actor, operation, [row.run_id for row in rows])
-    await _write(work, operation, treated)
+    by_position = {row.position: row.run_id for row in rows}
+    run_ids = [by_position[position] for position in positions]
+    treated = await treat(work, actor, operation, run_ids)
+    await _write(work, operation, positions, treated)
     return treated
 
 
-async def _write(work: UnitOfWork, operation: OperationRow, treated: Sequence[Treated]) -> None:
+async def _write(
+    work: UnitOfWork,
+    operation: OperationRow,
+    positions: Sequence[int],
+    treated: Sequence[Treated],
+) -> None:
     outcomes = [
         {
             "position": position,
@@ -187,7 +186,7 @@ async def _write(work: UnitOfWork, operation: OperationRow, treated: Sequence[Tr
             "reason": result.reason,
             "new_run_id": result.new_run_id,
         }
-        for position, result in enumerate(treated, start=operation.treated + 1)
+        for position, result in zip(positions, treated, strict=False)
     ]
     await work.execute(
         _OUTCOMES, {"operation": operation.id, "outcomes": to_json(outcomes).decode()}
@@ -214,10 +213,8 @@ def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datet
     return begin + timedelta(seconds=count / operation.rate)
 
 
-UNKNOWN = "Run not found, or you can't edit it."
 ENDED = "The run has already ended."
 NOT_WAITING = "The run is not waiting for an event."
-_LONGEST_REASON = 500
 
 Treat = Callable[[UnitOfWork, Actor, OperationRow, Sequence[Id]], Awaitable[Sequence[Treated]]]
 
@@ -280,7 +277,7 @@ def _resumed(run_id: Id, reached: bool, answers: Mapping[Id, PlatformError | Non
     error = answers[run_id]
     if error is None:
         return Treated(run_id, RunOutcome.SUCCEEDED)
-    return Treated(run_id, RunOutcome.FAILED, _reason(error))
+    return Treated(run_id, RunOutcome.FAILED, reason_of(error))
 
 
 def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
@@ -289,16 +286,12 @@ def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
         return _skipped(run_id, UNKNOWN)
     if isinstance(error, NotRetriableError):
         replay = error.run_id if isinstance(error, RetriedBeforeError) else None
-        return Treated(run_id, RunOutcome.SKIPPED, _reason(error), replay)
-    return Treated(run_id, RunOutcome.FAILED, _reason(error))
+        return Treated(run_id, RunOutcome.SKIPPED, reason_of(error), replay)
+    return Treated(run_id, RunOutcome.FAILED, reason_of(error))
 
 
 def _skipped(run_id: Id, reason: str) -> Treated:
     return Treated(run_id, RunOutcome.SKIPPED, reason)
-
-
-def _reason(error: PlatformError) -> str:
-    return error.message[:_LONGEST_REASON]
 
 
 async def _reached(
@@ -313,4 +306,5 @@ _ACTIONS: Mapping[str, Treat] = {
     OperationAction.CANCEL: _cancel,
     OperationAction.RETRY: _retry,
     OperationAction.RESUME: _resume,
+    OperationAction.UNDO: undo_runs,
 }

@@ -1,7 +1,8 @@
 """The states of an operation over runs, its actions, bounds, errors and row type."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RunStatus
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.rules import Lifecycle
-from runtime.errors import ConflictError
+from runtime.errors import ConflictError, PlatformError
 
 MAX_IDS = 100_000
 """Runs that a request may name by their ids."""
@@ -30,6 +31,7 @@ class OperationAction(StrEnum):
     CANCEL = "cancel"
     RETRY = "retry"
     RESUME = "resume"
+    UNDO = "undo"
 
 
 class OperationStatus(StrEnum):
@@ -68,6 +70,7 @@ _FITTING: Mapping[str, tuple[RunStatus, ...]] = {
     OperationAction.CANCEL: OPEN_RUN,
     OperationAction.RETRY: ENDED_RUN,
     OperationAction.RESUME: (RunStatus.RUNNING, RunStatus.WAITING),
+    OperationAction.UNDO: ENDED_RUN,
 }
 
 
@@ -82,6 +85,25 @@ def fitting(action: str, parameters: JsonObject) -> tuple[RunStatus, ...]:
 def chunk_of(rate: float | None) -> int:
     """The runs that one transaction treats at a rate: as many as in a second, at least one."""
     return CHUNK if rate is None else min(CHUNK, max(1, math.floor(rate)))
+
+
+UNKNOWN = "Run not found, or you can't edit it."
+_LONGEST_REASON = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """The outcome of an operation for one run."""
+
+    run_id: Id
+    outcome: RunOutcome
+    reason: str | None = None
+    new_run_id: Id | None = None
+
+
+def reason_of(error: PlatformError) -> str:
+    """The reason for which a run was skipped or failed."""
+    return error.message[:_LONGEST_REASON]
 
 
 class OperationEndedError(ConflictError):
@@ -126,3 +148,15 @@ class OperationRow(Protocol):
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+
+
+def turns(operation: OperationRow, count: int) -> Sequence[int]:
+    """The positions of the next runs: an undo begins with the newest, which wrote last.
+
+    An operation that undoes an undo begins with the oldest again.
+    """
+    assert operation.total is not None, "the runs are selected"
+    last = min(operation.total, operation.treated + count)
+    if operation.action == OperationAction.UNDO and operation.undoes_id is None:
+        return range(operation.total - operation.treated, operation.total - last, -1)
+    return range(operation.treated + 1, last + 1)

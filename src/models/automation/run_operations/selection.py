@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    FromClause,
     Select,
     Uuid,
     func,
@@ -69,7 +70,14 @@ async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequenc
     unique = list(dict.fromkeys(run_ids))
     listed = func.unnest(literal(unique, ARRAY(Uuid)))
     named = listed.table_valued("id", with_ordinality="place").render_derived("named")
-    return await _write(work, select(*_of(operation), named.c.place, named.c.id))
+    place: ColumnElement[Any] = named.c.place
+    source: FromClause = named
+    if operation.action == OperationAction.UNDO:
+        # What wrote last goes back first, in whatever order the runs are named.
+        source = named.outerjoin(RUN.id.table, RUN.id == named.c.id)
+        order = (RUN.created_at.nulls_first(), RUN.id, named.c.place)
+        place = func.row_number().over(order_by=order)
+    return await _write(work, select(*_of(operation), place, named.c.id).select_from(source))
 
 
 async def select_more(

@@ -25,7 +25,7 @@ from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.core.pagination import PageRequest
 from models.data.record_changes.rules import ChangeKind, changed_keys
 from runtime.database import UnitOfWork, columns_of
-from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, table_of
+from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
 
 
 class RecordChange(SQLModel, table=True):
@@ -42,6 +42,11 @@ class RecordChange(SQLModel, table=True):
     __table_args__ = (
         one_of("kind", ChangeKind),
         Index("ix_record_change_workspace_id_record_id_id", "workspace_id", "record_id", "id"),
+        # People write most changes: what a run or an undo wrote is found among few.
+        partial_index("ix_record_change_run_id", "run_id", "record_id", where="run_id IS NOT NULL"),
+        partial_index(
+            "ix_record_change_undo_id", "undo_id", "record_id", where="undo_id IS NOT NULL"
+        ),
         {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
     )
 
@@ -58,6 +63,7 @@ class RecordChange(SQLModel, table=True):
     omitted_keys: list[str] | None = Field(default=None, sa_type=ARRAY(Text))
     at: datetime = Field(sa_type=Timestamp)
     written_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    undo_id: Id | None = None
 
 
 record_change = table_of(RecordChange)
@@ -70,6 +76,8 @@ class ChangeRow(Protocol):
     record_id: Id
     kind: str
     actor_user_id: Id | None
+    run_id: Id | None
+    undo_id: Id | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     omitted_keys: list[str] | None
@@ -80,7 +88,7 @@ class RecordChangeShape(Shape):
     """One change: `before` and `after` hold the values of the keys it changed.
 
     A key missing on one side had no value there; the values of `omittedKeys` were too long to keep.
-    `runId` is the automation run that made the change, if any.
+    `runId` is the automation run that made the change, if any; `undoId` the undo of a run that did.
     """
 
     id: Id
@@ -89,6 +97,7 @@ class RecordChangeShape(Shape):
     actor_user_id: Id | None
     principal_type: PrincipalType
     run_id: Id | None
+    undo_id: Id | None
     changed_keys: list[str]
     omitted_keys: list[str]
     before: JsonObject | None
@@ -129,10 +138,11 @@ async def list_changes(
         changes.c.workspace_id == workspace_id, changes.c.record_id == record_id
     )
     shown = await page.descending(work, statement, changes.c.id, of=ChangeRow)
-    return RecordHistory(changes=[_shape(row) for row in shown.items], cursor=shown.cursor)
+    return RecordHistory(changes=[change_shape(row) for row in shown.items], cursor=shown.cursor)
 
 
-def _shape(row: ChangeRow) -> RecordChangeShape:
+def change_shape(row: ChangeRow) -> RecordChangeShape:
+    """A change on the wire."""
     return RecordChangeShape.model_validate(
         {
             **columns_of(row),

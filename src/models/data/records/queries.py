@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import psycopg
 from sqlalchemy import (
@@ -34,14 +34,22 @@ from models.data.fields.rows import (
     DATABASE,
     database_of,
     fields_as_text,
+    fields_of_each,
     item_of_database,
     live_database_of,
     live_databases,
+    open_databases,
     placed_databases,
     read_fields,
 )
 from models.data.fields.rules.fields import FieldSpecs, Schema
-from models.data.record_changes.history import RecordChangeShape, RecordHistory, list_changes
+from models.data.record_changes.history import (
+    CHANGE,
+    RecordChangeShape,
+    RecordHistory,
+    change_shape,
+    list_changes,
+)
 from models.data.records.details import open_records, record_details, unseen_fields
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.rules.query.ordering import NEWEST_FIRST
@@ -378,17 +386,70 @@ async def list_history(
     """
     schema = await load_schema_of(work, actor.workspace_id, record_id)
     history = await list_changes(work, CHANGES_WITH_CREATIONS, actor.workspace_id, record_id, page)
-    target_ids = {
-        Id(target)
-        for change in history.changes
-        for values in (change.before, change.after)
-        for key, targets in (values or {}).items()
-        if key in schema.fields and schema.fields[key].relation
-        for target in targets
-    }
+    target_ids = {one for each in history.changes for one in _targets(each, schema.fields)}
     seen = await _seen(work, actor, target_ids)
     changes = [_shown(change, schema.fields, seen) for change in history.changes]
     return RecordHistory(changes=changes, cursor=history.cursor)
+
+
+class UndoneChange(NamedTuple):
+    """A change that an undo made, and the record it is of."""
+
+    record_id: Id
+    database_id: Id
+    title: str
+    change: RecordChangeShape
+
+
+async def undone_changes(
+    work: UnitOfWork, actor: Actor, undo_id: Id, most: int
+) -> list[UndoneChange]:
+    """The first changes that an undo made, as far as the actor sees their databases."""
+    rows = await work.rows(
+        open_databases(actor, *CHANGE, record.c.title)
+        .join(record, record.c.database_id == DATABASE.id)
+        .join(CHANGE.id.table, CHANGE.record_id == record.c.id)
+        .where(CHANGE.workspace_id == actor.workspace_id, CHANGE.undo_id == undo_id)
+        .order_by(CHANGE.id)
+        .limit(most)
+    )
+    fields = await fields_of_each(work, actor.workspace_id, {row.database_id for row in rows})
+    changes = [(row, change_shape(row)) for row in rows]
+    seen = await _seen(
+        work,
+        actor,
+        {one for row, change in changes for one in _targets(change, fields[row.database_id])},
+    )
+    return [
+        UndoneChange(
+            row.record_id,
+            row.database_id,
+            row.title,
+            _shown(change, fields[row.database_id], seen),
+        )
+        for row, change in changes
+    ]
+
+
+async def number_of_undone_records(work: UnitOfWork, workspace_id: Id, undo_id: Id) -> int:
+    """The number of records that an undo changed."""
+    count: int = await work.scalar(
+        select(func.count(CHANGE.record_id.distinct())).where(
+            CHANGE.workspace_id == workspace_id, CHANGE.undo_id == undo_id
+        )
+    )
+    return count
+
+
+def _targets(change: RecordChangeShape, fields: FieldSpecs) -> set[Id]:
+    """The ids of the records that relation fields held before and after a change."""
+    return {
+        Id(target)
+        for values in (change.before, change.after)
+        for key, targets in (values or {}).items()
+        if key in fields and fields[key].relation
+        for target in targets
+    }
 
 
 async def _seen(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> set[str]:

@@ -84,6 +84,7 @@ def unwritten_creations(
         cast(null(), ARRAY(Text)).label("omitted_keys"),
         record.c.created_at.label("at"),
         written_at.label("written_at"),
+        cast(null(), Uuid).label("undo_id"),
     ).where(UNWRITTEN)
 
 
@@ -111,6 +112,7 @@ DATABASE = bindparam("of_database", type_=Uuid)
 USER = bindparam("by_user", type_=Uuid)
 PRINCIPAL_TYPE = bindparam("principal_type", type_=Text)
 RUN_ID = bindparam("run_id", type_=Uuid)
+UNDO_ID = bindparam("undo_id", type_=Uuid)
 NOW = bindparam("now", type_=Timestamp)
 
 WRITTEN = {record.c.creation_principal_type: None, record.c.creation_run_id: None}
@@ -139,6 +141,7 @@ def recording_these(
         "after": after,
         "omitted_keys": source.c.omitted,
         "at": NOW,
+        "undo_id": UNDO_ID,
     }
     return recording(values, *conditions)
 
@@ -386,5 +389,6 @@ def write_parameters(work: UnitOfWork, actor: Actor, schema: Schema) -> dict[str
         "by_user": actor.user_id,
         "principal_type": actor.principal.type,
         "run_id": actor.principal.run_id,
+        "undo_id": actor.principal.undo_id,
         "now": work.now,
     }

@@ -51,6 +51,11 @@ class Record(SQLModel, table=True):
             postgresql_where=text("deleted_at IS NULL"),
         ),
         partial_index("ix_record_trash", "deleted_at", "id", where="deleted_at IS NOT NULL"),
+        partial_index(
+            "ix_record_creation_run_id",
+            *("creation_run_id", "id"),
+            where="creation_run_id IS NOT NULL",
+        ),
         # For those who go through all records of a database, the trash included.
         Index("ix_record_workspace_id_database_id_id", "workspace_id", "database_id", "id"),
         # Most changes move no indexed column: with room on its page a record is written in place.

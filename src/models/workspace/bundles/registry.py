@@ -122,6 +122,7 @@ LEFT_OUT: Mapping[str, str] = {
     "ungrouped_failure": _HISTORY,
     "run_operation": _HISTORY,
     "run_operation_result": _HISTORY,
+    "run_undo": _HISTORY,
     "usage_total": _HISTORY,
     "ended_run": _HISTORY,
     "ended_work": _HISTORY,

@@ -1,0 +1,382 @@
+"""Undoing writes of records: which records they concern, and giving them back what they held.
+
+A stage of some records is one call. What is refused is tried record by record and field by field,
+so that one value that cannot go back keeps no other from it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Select,
+    Uuid,
+    any_,
+    literal,
+    or_,
+    select,
+    union,
+)
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id
+from models.data.fields.commands import await_schema, share_schema
+from models.data.fields.queries import database_level, load_schema, seen_databases
+from models.data.fields.rules.fields import TITLE_KEY, Schema
+from models.data.record_changes.history import CHANGE, ChangeRow
+from models.data.record_changes.rules import ChangeKind
+from models.data.records.links import links_of
+from models.data.records.rows import CHANGES_WITH_CREATIONS, lock_records
+from models.data.records.rules.reverts import (
+    Cause,
+    Conflict,
+    ConflictReason,
+    RecordRevert,
+    RecordState,
+    Stage,
+    plan_revert,
+)
+from models.data.records.rules.writes import StoredRecord, Write, WriteOp
+from models.data.records.tables import record
+from models.data.records.write import write_records
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, PlatformError, UnavailableError, ValidationError
+
+MAX_CHANGES = 20_000
+"""Changes of the records of one call that are read."""
+
+_all = CHANGES_WITH_CREATIONS.c
+_STATES = (ChangeKind.ARCHIVED, ChangeKind.RESTORED, ChangeKind.DELETED)
+
+
+def written_records(workspace_id: Id, cause: Cause) -> Select[Any]:
+    """The ids of the records that were written, each once."""
+    parts = [
+        select(CHANGE.record_id).where(
+            CHANGE.workspace_id == workspace_id, column == any_(_ids(ids))
+        )
+        for column, ids in ((CHANGE.run_id, cause.run_ids), (CHANGE.undo_id, cause.undo_ids))
+        if ids
+    ]
+    if cause.run_ids:
+        parts.append(
+            select(record.c.id).where(
+                record.c.workspace_id == workspace_id,
+                record.c.creation_run_id == any_(_ids(cause.run_ids)),
+            )
+        )
+    written = union(*parts).subquery("written")
+    return select(written.c.record_id)
+
+
+class RecordConflict(NamedTuple):
+    """A conflict, and the record it is about."""
+
+    record_id: Id
+    database_id: Id | None
+    title: str | None
+    conflict: Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Reverting:
+    """One undo of writes: whose, in whose name, and whether it waits for fields that change."""
+
+    actor: Actor
+    cause: Cause
+    patient: bool = False
+
+    async def revert(
+        self, work: UnitOfWork, record_ids: Collection[Id], stage: Stage
+    ) -> list[RecordConflict]:
+        """Give these records back what they held, as far as that belongs to a stage.
+
+        Returns what does not go back. Raises InProgressError while fields are being changed.
+        """
+        conflicts: list[RecordConflict] = []
+        places = await work.rows(
+            select(record.c.database_id, record.c.id)
+            .where(
+                record.c.workspace_id == self.actor.workspace_id,
+                record.c.id == any_(_ids(record_ids)),
+            )
+            .order_by(record.c.database_id, record.c.id)
+        )
+        if stage is Stage.RESTORE:
+            gone = sorted(set(record_ids) - {row.id for row in places})
+            conflicts += [_about(one, Conflict(ConflictReason.DELETED)) for one in gone]
+        for database_id, rows in groupby(places, key=lambda row: row.database_id):
+            ids = [row.id for row in rows]
+            schema = await self._opened(work, database_id)
+            if isinstance(schema, ConflictReason):
+                if stage is Stage.RESTORE:
+                    seen = database_id if schema is not ConflictReason.NOT_VISIBLE else None
+                    conflicts += [RecordConflict(one, seen, None, Conflict(schema)) for one in ids]
+                continue
+            conflicts += await self._in_database(work, schema, ids, stage)
+        return conflicts
+
+    async def _opened(self, work: UnitOfWork, database_id: Id) -> Schema | ConflictReason:
+        """The fields of a database, kept as they are, or why its records stay as they are."""
+        level = await database_level(work, self.actor, database_id)
+        if level < Level.VIEW:
+            return ConflictReason.NOT_VISIBLE
+        if level < Level.EDIT or Scope.RECORDS_WRITE not in self.actor.scopes:
+            return ConflictReason.NO_ACCESS
+        await (await_schema if self.patient else share_schema)(work, database_id)
+        try:
+            return await load_schema(work, self.actor.workspace_id, database_id)
+        except NotFoundError:
+            return ConflictReason.DELETED
+
+    async def _in_database(
+        self, work: UnitOfWork, schema: Schema, ids: Sequence[Id], stage: Stage
+    ) -> list[RecordConflict]:
+        rows = await lock_records(work, schema, ids)
+        plans = await self._plans(work, schema, rows)
+        conflicts: list[RecordConflict] = []
+        writes: list[Write] = []
+        for record_id, plan in plans.items():
+            if _belongs(plan, stage):
+                row = rows[record_id]
+                conflicts += [_of(row, conflict) for conflict in plan.conflicts]
+            if plan.stage is stage:
+                writes.append(_write(schema, record_id, plan))
+        attempt = _Attempt(self.actor, schema)
+        await attempt.write(work, writes)
+        conflicts += [_of(rows[one], conflict) for one, conflict in attempt.conflicts]
+        return conflicts
+
+    async def _plans(
+        self, work: UnitOfWork, schema: Schema, rows: Mapping[Id, StoredRecord]
+    ) -> Mapping[Id, RecordRevert]:
+        changes, cut = await self._changes(work, rows)
+        prior = await self._prior(work, changes)
+        sees = await self._seen_relations(work, schema)
+        keys = [key for key in _written_keys(changes.values()) if key in sees]
+        links = await links_of(work, self.actor, schema, rows, keys) if keys else {}
+        linked = await self._linked(work, changes.values(), keys)
+        plans = {}
+        for record_id, row in rows.items():
+            if record_id in cut:
+                conflict = Conflict(ConflictReason.CHANGED_SINCE)
+                plans[record_id] = RecordRevert(None, {}, None, (conflict,))
+            elif record_id in changes:
+                own = {
+                    key: [str(one) for one in others]
+                    for key, others in links.get(record_id, {}).items()
+                }
+                state = RecordState(
+                    {TITLE_KEY: row.title, **row.data, **own},
+                    row.archived,
+                    row.deleted_at is not None,
+                )
+                plans[record_id] = plan_revert(
+                    self.cause,
+                    changes[record_id],
+                    prior.get(record_id),
+                    state,
+                    schema.fields,
+                    sees.__contains__,
+                    linked,
+                )
+        return plans
+
+    async def _changes(
+        self, work: UnitOfWork, rows: Collection[Id]
+    ) -> tuple[Mapping[Id, Sequence[ChangeRow]], Collection[Id]]:
+        """The changes of records from the first that is undone, and the records with too many."""
+        these = (
+            _all.workspace_id == self.actor.workspace_id,
+            _all.record_id == any_(_ids(rows)),
+        )
+        earliest = select(_all.id).where(*these, self._wrote()).order_by(_all.id).limit(1)
+        first = await work.scalar(earliest)
+        if first is None:
+            return {}, ()
+        found = await work.rows(
+            select(CHANGES_WITH_CREATIONS)
+            .where(*these, _all.id >= first)
+            .order_by(_all.record_id, _all.id)
+            .limit(MAX_CHANGES),
+            of=ChangeRow,
+        )
+        changes: dict[Id, Sequence[ChangeRow]] = {}
+        for record_id, own in groupby(found, key=lambda one: one.record_id):
+            several = list(own)
+            start = next((at for at, one in enumerate(several) if self.cause.wrote(one)), None)
+            if start is not None:
+                changes[record_id] = several[start:]
+        if len(found) < MAX_CHANGES:
+            return changes, ()
+        last = found[-1].record_id
+        return changes, {one for one in rows if one >= last}
+
+    def _wrote(self) -> ColumnElement[bool]:
+        return or_(
+            _all.run_id == any_(_ids(self.cause.run_ids)),
+            _all.undo_id == any_(_ids(self.cause.undo_ids)),
+        )
+
+    async def _prior(
+        self, work: UnitOfWork, changes: Mapping[Id, Sequence[ChangeRow]]
+    ) -> Mapping[Id, ChangeKind]:
+        """The last change of the existence of records before the first that is undone."""
+        restored = [
+            own[0]
+            for own in changes.values()
+            if any(one.kind == ChangeKind.RESTORED for one in own)
+        ]
+        if not restored:
+            return {}
+        before = or_(*((_all.record_id == one.record_id) & (_all.id < one.id) for one in restored))
+        rows = await work.rows(
+            select(_all.record_id, _all.kind)
+            .where(
+                _all.workspace_id == self.actor.workspace_id,
+                _all.record_id == any_(_ids([one.record_id for one in restored])),
+                _all.kind.in_(_STATES),
+                before,
+            )
+            .ext(distinct_on(_all.record_id))
+            .order_by(_all.record_id, _all.id.desc())
+        )
+        return {row.record_id: ChangeKind(row.kind) for row in rows}
+
+    async def _seen_relations(self, work: UnitOfWork, schema: Schema) -> Collection[str]:
+        """Keys of the relation fields whose other side the actor sees."""
+        targets = {key: spec.target_id for key, spec in schema.fields.items() if spec.relation}
+        if not targets:
+            return ()
+        rows = await work.rows(seen_databases(self.actor, sorted(set(targets.values()))))
+        seen = {row.id for row in rows}
+        return {key for key, target in targets.items() if target in seen}
+
+    async def _linked(
+        self, work: UnitOfWork, changes: Iterable[Sequence[ChangeRow]], keys: Collection[str]
+    ) -> Collection[str]:
+        """The ids of the records outside the trash that changes of these fields name."""
+        named = {
+            Id(one)
+            for own in changes
+            for change in own
+            for values in (change.before or {}, change.after or {})
+            for key in keys
+            for one in values.get(key) or ()
+        }
+        if not named:
+            return ()
+        rows = await work.rows(
+            select(record.c.id).where(
+                record.c.workspace_id == self.actor.workspace_id,
+                record.c.id == any_(_ids(named)),
+                record.c.deleted_at.is_(None),
+            )
+        )
+        return {str(row.id) for row in rows}
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """Writes tried together, then in halves, then one by one; what is refused is a conflict."""
+
+    actor: Actor
+    schema: Schema
+    conflicts: list[tuple[Id, Conflict]] = field(default_factory=list)
+
+    async def write(self, work: UnitOfWork, writes: Sequence[Write]) -> None:
+        """Do these writes, as far as the rules of the database take them."""
+        if not writes:
+            return
+        try:
+            async with work.savepoint():
+                await write_records(work, self.actor, self.schema, writes)
+        except UnavailableError:
+            raise
+        except PlatformError as error:
+            if len(writes) > 1:
+                half = len(writes) // 2
+                await self.write(work, _numbered(writes[:half]))
+                await self.write(work, _numbered(writes[half:]))
+            else:
+                await self._apart(work, writes[0], error)
+
+    async def _apart(self, work: UnitOfWork, write: Write, error: PlatformError) -> None:
+        assert write.record_id is not None, "it is a write of a record that exists"
+        parts = _parts(write)
+        if len(parts) > 1:
+            for part in parts:
+                await self.write(work, [part])
+            return
+        key = next(iter((*write.data, *write.relations)), None)
+        message = error.message
+        if isinstance(error, ValidationError) and error.details:
+            message = error.details[0].message
+        conflict = Conflict(ConflictReason.REFUSED, key, message=message[:500])
+        self.conflicts.append((write.record_id, conflict))
+
+
+def _ids(ids: Collection[Id]) -> ColumnElement[Any]:
+    return literal(sorted(ids), ARRAY(Uuid))
+
+
+def _about(record_id: Id, conflict: Conflict) -> RecordConflict:
+    return RecordConflict(record_id, None, None, conflict)
+
+
+def _of(row: StoredRecord, conflict: Conflict) -> RecordConflict:
+    return RecordConflict(row.id, row.database_id, row.title, conflict)
+
+
+def _belongs(plan: RecordRevert, stage: Stage) -> bool:
+    """True when the conflicts of a plan are told in a stage: each is told once."""
+    return bool(plan.conflicts) and stage is Stage.UPDATE
+
+
+def _written_keys(changes: Iterable[Sequence[ChangeRow]]) -> set[str]:
+    return {
+        key
+        for own in changes
+        for change in own
+        for key in (*(change.before or ()), *(change.after or ()))
+    }
+
+
+def _write(schema: Schema, record_id: Id, plan: RecordRevert) -> Write:
+    match plan.stage:
+        case Stage.TRASH:
+            return Write(WriteOp.DELETE, at="", record_id=record_id)
+        case Stage.RESTORE:
+            return Write(WriteOp.RESTORE, at="", record_id=record_id)
+        case _:
+            relations = {
+                key: value for key, value in plan.values.items() if schema.fields[key].relation
+            }
+            data = {key: value for key, value in plan.values.items() if key not in relations}
+            return Write(
+                WriteOp.UPDATE,
+                record_id=record_id,
+                data=data,
+                relations=relations,
+                archived=plan.archived,
+            )
+
+
+def _numbered(writes: Sequence[Write]) -> Sequence[Write]:
+    return [write._replace(at=f"operations.{place}.") for place, write in enumerate(writes)]
+
+
+def _parts(write: Write) -> list[Write]:
+    """The write of each field alone, and that of the archive."""
+    blank = write._replace(data={}, relations={}, archived=None)
+    if write.op is not WriteOp.UPDATE:
+        return [write]
+    parts = [blank._replace(data={key: value}) for key, value in write.data.items()]
+    parts += [blank._replace(relations={key: value}) for key, value in write.relations.items()]
+    return (
+        [*parts, blank._replace(archived=write.archived)] if write.archived is not None else parts
+    )
