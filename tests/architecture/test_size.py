@@ -54,6 +54,8 @@ SMALL = {
     # The table of a resource whose rules, queries and commands are files of their own.
     "models/automation/actions/tables.py": "the table of a resource",
     "models/automation/waits/tables.py": "the tables of a resource",
+    "models/automation/run_undos/rules.py": "operations over runs read its bounds and errors, too",
+    "models/automation/run_undos/tables.py": "the table of a resource",
     "models/automation/webhooks/tables.py": "the table of a resource, and its retention",
     "models/content/files/tables.py": "the table of a resource",
     "models/core/pauses/tables.py": "the tables of a resource",

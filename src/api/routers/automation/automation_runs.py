@@ -355,12 +355,12 @@ UNDOS = f"{RUN}/undos"
 
 @router.post(f"{RUN}/undo", access=UNDO, errors=[RunError])
 async def undo_automation_run(request: ApiRequest, body: UndoRun) -> Data[RunUndoDetail]:
-    """Undo an ended run: what its nodes wrote to records goes back where nobody wrote since.
+    """Undo an ended run: revert what its nodes wrote to records, unless it was changed since.
 
-    Created records move to the trash, deleted ones come back, and fields get their earlier values.
+    Created records move to the trash, deleted ones are restored, fields get their earlier values.
     The rest is listed in `conflicts`, and what stays outside in `outside`. Runs that it called are
     undone with it. With `preview` nothing is written. The undo can be undone: name it in
-    `undoId`. More than 500 records go back in an operation over runs.
+    `undoId`. More than 500 records are reverted by an operation over runs.
     """
     ids = request.ids["automationId"], request.ids["runId"]
     undo = await bulk_cancel.undo_run(request.work, request.actor, *ids, body, request.new_id)
@@ -374,7 +374,7 @@ async def list_automation_run_undos() -> None:
 
 @router.get(f"{UNDOS}/{{undoId}}", access=READ)
 async def get_automation_run_undo(request: ApiRequest) -> Data[RunUndoDetail]:
-    """Get an undo of a run, with what went back and what did not."""
+    """Get an undo of a run, with the reverted records and the conflicts."""
     ids = request.ids["automationId"], request.ids["runId"], request.ids["undoId"]
     return Data(await get_undo(request.work, request.actor, *ids))
 

@@ -413,20 +413,20 @@ async def with_called_runs(
     """A run and all that it called, waiting for them or not, up to `most` and one more."""
     reached: dict[Id, CalledRun] = {}
     level: Collection[Id] = {run_id}
-    called: Collection[Id] = {run_id}
-    while called and len(reached) <= most:
+    ids: Collection[Id] = {run_id}
+    while ids and len(reached) <= most:
         rows = await work.rows(
             select(_run.id, _run.automation_id, _run.status)
             .where(
                 _run.workspace_id == workspace_id,
-                or_(_run.id == any_(_ids(called)), _run.parent_run_id == any_(_ids(level))),
+                or_(_run.id == any_(_ids(ids)), _run.parent_run_id == any_(_ids(level))),
             )
             .limit(most + 1),
             of=CalledRun,
         )
         level = {row.id for row in rows} - reached.keys()
         reached |= {row.id: row for row in rows if row.id in level}
-        called = await _called(work, level) if level else ()
+        ids = await _called(work, level) if level else ()
     return list(reached.values())
 
 
@@ -523,6 +523,12 @@ async def touched_records(work: UnitOfWork, run_ids: Sequence[Id]) -> Mapping[Id
     return {run_id: list(record_ids) for run_id, record_ids in touched.items()}
 
 
+async def written_record_ids(work: UnitOfWork, run_ids: Sequence[Id]) -> set[Id]:
+    """The ids of the records that the first nodes of these runs wrote, as far as they are ids."""
+    rows = await work.rows(_written_records(literal(list(run_ids), ARRAY(Uuid))))
+    return {parsed for row in rows if row.record_id and (parsed := parse_id(row.record_id))}
+
+
 def _written_records(run_ids: ColumnElement[Any]) -> Select[Any]:
     """The records that the first nodes of runs wrote."""
     nodes = (
@@ -535,7 +541,7 @@ def _written_records(run_ids: ColumnElement[Any]) -> Select[Any]:
     wrote = (nodes.c.node_kind.in_(_WRITING), nodes.c.status == NodeStatus.SUCCEEDED)
     record_id = nodes.c.output["record"]["id"].astext
     return (
-        select(_run.id, record_id)
+        select(_run.id, record_id.label("record_id"))
         .select_from(automation_run.join(nodes, true()))
         .where(_run.id == any_(run_ids), *wrote)
     )

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select
 
 from models.automation.automation_runs.filters import RunFilter
+from models.automation.automation_runs.history import outside_effects
 from models.automation.automation_runs.queries import RUN, runs_of
 from models.automation.automation_runs.retries import count_retried, repeated_effects
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
@@ -47,12 +48,20 @@ from models.automation.run_operations.selection import (
 from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.run_operations.undos import undo_id_of
 from models.automation.run_undos import commands as undos
-from models.automation.run_undos.queries import RunUndoDetail, UndoRun, undo_detail
+from models.automation.run_undos.queries import (
+    OutsideNode,
+    RunUndoDetail,
+    UndoRun,
+    outside_nodes,
+    undo_detail,
+)
 from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
+from models.data.records.reverts import number_of_written_records
+from models.data.records.rules.reverts import Cause
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.temporal import outbox
@@ -244,11 +253,11 @@ async def undo_run(
     Raises NotFoundError, NotUndoableRunError, DeniedError and TooMuchOpenError.
     """
     require_records(actor)
-    story = await undos.story_of(work, actor, automation_id, run_id, body.undo_id)
+    plan = await undos.plan_undo(work, actor, automation_id, run_id, body.undo_id)
     if body.preview:
-        return await undos.preview_undo(work, actor, story, new_id)
-    if story.is_small:
-        return await undos.undo_at_once(work, actor, story, new_id)
+        return await undos.preview_undo(work, actor, plan, new_id)
+    if plan.is_small:
+        return await undos.undo_at_once(work, actor, plan, new_id)
     row = {
         "action": OperationAction.UNDO.value,
         "parameters": {} if body.undo_id is None else {"undoId": str(body.undo_id)},
@@ -258,8 +267,8 @@ async def undo_run(
         await select_ids(work, operation, [run_id])
         await lifecycle.record_progress(work, RUN_OPERATIONS, new_id, selected=1, total=1)
     undo_id = undo_id_of(new_id, run_id)
-    undo = await undos.begin_undo(work, actor, story, undo_id, new_id)
-    return await undo_detail(work, actor, undo, story.run_ids, trimmed=False)
+    undo = await undos.begin_undo(work, actor, plan, undo_id, new_id)
+    return await undo_detail(work, actor, undo, plan.run_ids, trimmed=False)
 
 
 MOST_COUNTED = 100_000
@@ -306,6 +315,8 @@ async def preview_operation(
         retried_before=await _retried(work, first, body.action),
         versions=versions[:_MOST_LINES],
         repeats=await _repeats(work, first, body.action, parameters),
+        records=await _records(work, actor, first, body.action),
+        outside=await _outside(work, actor, first, body.action),
     )
 
 
@@ -370,6 +381,25 @@ async def _repeats(
     only_failed = parameters["from"] == "failed"
     rows = await repeated_effects(work, runs, _MOST_LINES, only_failed=only_failed)
     return [RepeatedNode.model_validate(row) for row in rows]
+
+
+async def _records(
+    work: UnitOfWork, actor: Actor, runs: Select[Any], action: OperationAction
+) -> int:
+    """The number of records that runs wrote, for an undo of them."""
+    if action != OperationAction.UNDO:
+        return 0
+    run_ids = {row.id for row in await work.rows(runs)}
+    return await number_of_written_records(work, actor.workspace_id, Cause(run_ids=run_ids))
+
+
+async def _outside(
+    work: UnitOfWork, actor: Actor, runs: Select[Any], action: OperationAction
+) -> list[OutsideNode]:
+    if action != OperationAction.UNDO:
+        return []
+    run_ids = {row.id for row in await work.rows(runs)}
+    return outside_nodes(await outside_effects(work, actor, run_ids, _MOST_LINES))
 
 
 async def cancel_several(

@@ -21,6 +21,7 @@ from models.automation.run_operations.rules import (
     RunOutcome,
 )
 from models.automation.run_operations.tables import run_operation, run_operation_result
+from models.automation.run_undos.queries import OutsideNode
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import (
     EXAMPLE_ID,
@@ -115,7 +116,9 @@ class RunOperationPreview(Shape):
 
     `total` counts the selected runs, `fitting` those whose status the action applies to; with
     `more` there are more than it counts. `retriedBefore`, `versions` and `repeats` are of the
-    first `examined` fitting runs; the last two hold the largest hundred of each.
+    first `examined` fitting runs; the last two hold the largest hundred of each. So are, for an
+    undo, `records`, the number of records that these runs wrote, and `outside`, the nodes whose
+    effects stay. The runs that they called are undone with them, and are not looked at.
     """
 
     total: int
@@ -126,6 +129,8 @@ class RunOperationPreview(Shape):
     statuses: dict[RunStatus, int]
     versions: list[VersionCount]
     repeats: list[RepeatedNode]
+    records: int
+    outside: list[OutsideNode]
 
 
 class RunOperationShape(Shape):

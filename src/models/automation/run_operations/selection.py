@@ -73,7 +73,7 @@ async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequenc
     place: ColumnElement[Any] = named.c.place
     source: FromClause = named
     if operation.action == OperationAction.UNDO:
-        # What wrote last goes back first, in whatever order the runs are named.
+        # What wrote last is reverted first, in any order of the ids.
         source = named.outerjoin(RUN.id.table, RUN.id == named.c.id)
         order = (RUN.created_at.nulls_first(), RUN.id, named.c.place)
         place = func.row_number().over(order_by=order)

@@ -14,7 +14,7 @@ from models.automation.run_operations.rules import (
     reason_of,
 )
 from models.automation.run_operations.selection import in_reach
-from models.automation.run_undos.commands import Story, advance_undo, begin_undo, story_of
+from models.automation.run_undos.commands import UndoPlan, advance_undo, begin_undo, plan_undo
 from models.automation.run_undos.rules import AT_ONCE, NotUndoableRunError, RunUndoRow
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -47,10 +47,10 @@ async def undo_runs(
             continue
         try:
             async with work.savepoint():
-                story = await _story(work, actor, operation, automations[run_id], run_id)
-                if records and records + story.records > AT_ONCE:
+                plan = await _plan(work, actor, operation, automations[run_id], run_id)
+                if records and records + plan.records > AT_ONCE:
                     break
-                row = await _advanced(work, actor, operation, story)
+                row = await _advanced(work, actor, operation, plan)
         except UnavailableError:
             raise
         except NotUndoableRunError as error:
@@ -61,7 +61,7 @@ async def undo_runs(
             continue
         if row.completed_at is None:
             break
-        records += story.records
+        records += plan.records
         treated.append(_outcome(run_id, row))
     return treated
 
@@ -75,25 +75,25 @@ async def _automations(
     return {row.id: row.automation_id for row in await work.rows(runs.where(these))}
 
 
-async def _story(
+async def _plan(
     work: UnitOfWork, actor: Actor, operation: OperationRow, automation_id: Id, run_id: Id
-) -> Story:
+) -> UndoPlan:
     undoes: str | None = operation.parameters.get("undoId")
     undoes_id = None if undoes is None else Id(undoes)
     if operation.undoes_id is not None and operation.action == OperationAction.UNDO:
         undoes_id = undo_id_of(operation.undoes_id, run_id)
-    return await story_of(work, actor, automation_id, run_id, undoes_id)
+    return await plan_undo(work, actor, automation_id, run_id, undoes_id)
 
 
 async def _advanced(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, story: Story
+    work: UnitOfWork, actor: Actor, operation: OperationRow, plan: UndoPlan
 ) -> RunUndoRow:
     """The undo after the next step; a small one after all of them."""
-    undo_id = undo_id_of(operation.id, story.run.id)
-    row = await begin_undo(work, actor, story, undo_id, operation.id)
+    undo_id = undo_id_of(operation.id, plan.run.id)
+    row = await begin_undo(work, actor, plan, undo_id, operation.id)
     while row.completed_at is None:
-        row = await advance_undo(work, actor, story, row)
-        if not story.is_small:
+        row = await advance_undo(work, actor, plan, row)
+        if not plan.is_small:
             break
     return row
 

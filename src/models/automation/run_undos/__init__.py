@@ -1,1 +1,1 @@
-"""Undoes of runs: what their nodes wrote to records goes back where nobody wrote since."""
+"""Undos of runs: the records that nodes wrote get their earlier values, unless changed since."""

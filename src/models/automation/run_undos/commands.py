@@ -1,16 +1,16 @@
-"""Undoing runs: what their nodes wrote to records goes back, in one transaction or step by step.
+"""Undoing runs: what their nodes wrote to records is reverted, in one transaction or step by step.
 
 A step holds the row of its undo and moves it on, so that a repeated one finds it done. The undo is
 a person's change with its own id in the history of records, which is how it is undone in turn.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 
-from models.automation.automation_runs.history import with_called_runs
+from models.automation.automation_runs.history import with_called_runs, written_record_ids
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import OPEN_RUN, RunRow
 from models.automation.run_undos.queries import (
@@ -24,6 +24,7 @@ from models.automation.run_undos.rules import (
     CALLED_OPEN,
     MAX_CALLED,
     MAX_CONFLICTS,
+    MAX_SEARCHED,
     STILL_OPEN,
     TOO_MANY,
     UNDO_RUNNING,
@@ -34,16 +35,22 @@ from models.automation.run_undos.tables import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.records.queries import number_of_undone_records
-from models.data.records.reverts import Reverting, written_records
-from models.data.records.rules.reverts import STAGES, Cause, Stage
+from models.data.records.reverts import (
+    RecordConflict,
+    Reverting,
+    missing_records,
+    number_of_written_records,
+    written_records,
+)
+from models.data.records.rules.reverts import STAGES, Cause, Conflict, ConflictReason, Stage
 from runtime.database import UnitOfWork
 
 _undo = run_undo.c
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """What is undone: a run with those it called, or an earlier undo of it."""
+class UndoPlan:
+    """A run with those it called, to be undone, or an earlier undo of it."""
 
     run: RunRow
     run_ids: Collection[Id]
@@ -58,10 +65,10 @@ class Story:
         return self.records <= AT_ONCE
 
 
-async def story_of(
+async def plan_undo(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, undoes_id: Id | None = None
-) -> Story:
-    """What the undo of a run, or of an earlier undo of it, would be about; the run is held.
+) -> UndoPlan:
+    """The plan to undo a run, or an earlier undo of it; the run is held.
 
     Raises NotFoundError and NotUndoableRunError.
     """
@@ -74,37 +81,40 @@ async def story_of(
     if any(one.status in OPEN_RUN for one in called):
         raise NotUndoableRunError(CALLED_OPEN)
     run_ids = {one.id for one in called}
-    related = await _related(work, actor, {*run_ids, *run.chain})
     if undoes_id is None:
-        cause = Cause(run_ids=run_ids, related=related)
+        cause = Cause(run_ids=run_ids)
     else:
         earlier = await undo_row(work, actor, run.id, undoes_id)
         if earlier.completed_at is None:
             raise NotUndoableRunError(UNDO_RUNNING)
-        cause = Cause(undo_ids={undoes_id}, related=related - {undoes_id})
-    written = written_records(actor.workspace_id, cause).subquery()
-    records: int = await work.scalar(select(func.count()).select_from(written))
-    return Story(run, run_ids, undoes_id, cause, records)
+        cause = Cause(undo_ids={undoes_id})
+    records = await number_of_written_records(work, actor.workspace_id, cause)
+    return UndoPlan(run, run_ids, undoes_id, cause, records)
 
 
-async def _related(work: UnitOfWork, actor: Actor, run_ids: Collection[Id]) -> set[Id]:
-    """The undoes of these runs, and of those undoes."""
+async def _undone(work: UnitOfWork, undo_ids: Collection[Id]) -> Mapping[Id, Id]:
+    """The earlier undo by the one that undid it, for all undos of the runs that these are of."""
+    if not undo_ids:
+        return {}
+    of_runs = select(_undo.run_id).where(_undo.id.in_(sorted(undo_ids)))
     rows = await work.rows(
-        select(_undo.id).where(
-            _undo.workspace_id == actor.workspace_id, _undo.run_id.in_(sorted(run_ids))
+        select(_undo.id, _undo.undoes_id).where(
+            _undo.run_id.in_(of_runs), _undo.undoes_id.is_not(None)
         )
     )
-    return {row.id for row in rows}
+    return {row.id: row.undoes_id for row in rows}
 
 
-async def undo_at_once(work: UnitOfWork, actor: Actor, story: Story, undo_id: Id) -> RunUndoDetail:
-    """Undo a small story in this transaction."""
-    row = await _insert(work, actor, story, undo_id)
-    record_ids = await _next(work, actor, story.cause, None)
+async def undo_at_once(
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id
+) -> RunUndoDetail:
+    """Carry out a small plan in this transaction."""
+    row = await _insert(work, actor, plan, undo_id)
+    record_ids = await _next(work, actor, plan.cause, None)
     for stage in STAGES:
-        row = await _step(work, actor, story, row, record_ids, stage)
+        row = await _step(work, actor, plan, row, record_ids, stage)
     row = await _finish(work, row)
-    return await undo_detail(work, actor, row, story.run_ids, trimmed=False)
+    return await undo_detail(work, actor, row, plan.run_ids, trimmed=False)
 
 
 class _NothingKeptError(Exception):
@@ -113,39 +123,43 @@ class _NothingKeptError(Exception):
     retryable = False
 
 
-async def preview_undo(work: UnitOfWork, actor: Actor, story: Story, undo_id: Id) -> RunUndoDetail:
-    """What the undo would do: it is done, told, and taken back."""
+async def preview_undo(
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id
+) -> RunUndoDetail:
+    """The outcome of an undo, which is done in a savepoint and rolled back."""
     detail: RunUndoDetail | None = None
     with suppress(_NothingKeptError):
         async with work.savepoint():
-            detail = await undo_at_once(work, actor, story, undo_id)
+            detail = await undo_at_once(work, actor, plan, undo_id)
             raise _NothingKeptError
     assert detail is not None, "the undo was tried"
     update_with = {
         "id": None,
         "status": "preview",
         "completed_at": None,
-        "trimmed": not story.is_small,
+        "trimmed": not plan.is_small,
     }
     return detail.model_copy(update=update_with)
 
 
 async def begin_undo(
-    work: UnitOfWork, actor: Actor, story: Story, undo_id: Id, operation_id: Id
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id, operation_id: Id
 ) -> RunUndoRow:
     """The undo that an operation carries out step by step; the same one when it has begun."""
     statement = select(run_undo).where(
         _undo.workspace_id == actor.workspace_id, _undo.id == undo_id
     )
     row = await work.first(statement, of=RunUndoRow)
-    return row or await _insert(work, actor, story, undo_id, operation_id)
+    return row or await _insert(work, actor, plan, undo_id, operation_id)
 
 
-async def advance_undo(work: UnitOfWork, actor: Actor, story: Story, row: RunUndoRow) -> RunUndoRow:
+async def advance_undo(
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, row: RunUndoRow
+) -> RunUndoRow:
     """The undo after its next step; it has ended when it is completed."""
     stage = Stage(row.stage)
-    record_ids = await _next(work, actor, story.cause, row.after_record_id)
-    row = await _step(work, actor, story, row, record_ids, stage, patient=True)
+    record_ids = await _next(work, actor, plan.cause, row.after_record_id)
+    row = await _step(work, actor, plan, row, record_ids, stage, patient=True)
     if len(record_ids) == AT_ONCE:
         return await _move(work, row.id, {"after_record_id": record_ids[-1]})
     following = STAGES.index(stage) + 1
@@ -175,17 +189,18 @@ async def _next(work: UnitOfWork, actor: Actor, cause: Cause, after: Id | None) 
 async def _step(
     work: UnitOfWork,
     actor: Actor,
-    story: Story,
+    plan: UndoPlan,
     row: RunUndoRow,
     record_ids: Sequence[Id],
     stage: Stage,
     *,
     patient: bool = False,
 ) -> RunUndoRow:
-    """Undo one stage of some records, and note what does not go back."""
+    """Undo one stage of some records, and note the conflicts."""
     reverting = Reverting(
-        actor=_in_name_of(actor, story, row.id),
-        cause=story.cause._replace(related={*story.cause.related, row.id}),
+        actor=_in_name_of(actor, plan, row.id),
+        cause=plan.cause,
+        find_undone=_undone,
         patient=patient,
     )
     conflicts = await reverting.revert(work, record_ids, stage)
@@ -196,34 +211,45 @@ async def _step(
     return await _move(work, row.id, {"conflicts": kept, "conflict_count": count})
 
 
-def _in_name_of(actor: Actor, story: Story, undo_id: Id) -> Actor:
+def _in_name_of(actor: Actor, plan: UndoPlan, undo_id: Id) -> Actor:
     """The person who undoes, whose changes follow from the run: chains of runs stay bounded."""
-    chain = (*story.run.chain, story.run.id)
+    chain = (*plan.run.chain, plan.run.id)
     principal = replace(actor.principal, undo_id=undo_id, run_chain=chain)
     return replace(actor, principal=principal)
 
 
 async def _insert(
-    work: UnitOfWork, actor: Actor, story: Story, undo_id: Id, operation_id: Id | None = None
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id, operation_id: Id | None = None
 ) -> RunUndoRow:
     values: JsonObject = {
         "id": undo_id,
         "workspace_id": actor.workspace_id,
-        "run_id": story.run.id,
-        "undoes_id": story.undoes_id,
+        "run_id": plan.run.id,
+        "undoes_id": plan.undoes_id,
         "operation_id": operation_id,
         "actor_user_id": actor.user_id,
         "stage": STAGES[0].value,
-        "runs": len(story.run_ids),
-        "records": story.records,
+        "runs": len(plan.run_ids),
+        "records": plan.records,
         "reverted": 0,
-        "conflict_count": 0,
-        "conflicts": [],
         "created_at": work.now,
     }
+    conflicts = await _missing(work, actor, plan) if plan.cause.run_ids else []
+    values["conflicts"] = [stored_conflict(conflict) for conflict in conflicts]
+    values["conflict_count"] = len(conflicts)
     return await work.one(
         insert(run_undo).values(**values).returning(run_undo), "undo", of=RunUndoRow
     )
+
+
+async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[RecordConflict]:
+    """Conflicts for the records that nodes wrote and that have no history any more."""
+    run_ids = sorted(plan.run_ids)[:MAX_SEARCHED]
+    record_ids = await written_record_ids(work, run_ids)
+    return [
+        RecordConflict(record_id, None, None, Conflict(ConflictReason.DELETED))
+        for record_id in await missing_records(work, actor.workspace_id, record_ids)
+    ]
 
 
 async def _finish(work: UnitOfWork, row: RunUndoRow) -> RunUndoRow:

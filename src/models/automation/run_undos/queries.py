@@ -1,4 +1,4 @@
-"""Undoes of runs on the wire, and reading them."""
+"""Undos of runs on the wire, and reading them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic_core import to_json
 from sqlalchemy import select
 
-from models.automation.automation_runs.history import outside_effects
+from models.automation.automation_runs.history import OutsideEffect, outside_effects
 from models.automation.automation_runs.queries import load_run
 from models.automation.run_undos.rules import RunUndoRow
 from models.automation.run_undos.tables import run_undo
@@ -44,7 +44,7 @@ class UndoRun(Input):
 
 
 class RevertedRecord(Shape):
-    """A record that goes back: `before` and `after` hold the values of fields that changed.
+    """A reverted record: `before` and `after` hold the values of fields that changed.
 
     A field missing on one side has no value there. `omittedKeys` names changed fields whose values
     are too long to show.
@@ -60,7 +60,7 @@ class RevertedRecord(Shape):
 
 
 class UndoConflict(Shape):
-    """Something that does not go back, and why.
+    """Something that is not reverted, with the reason.
 
     Without `fieldKey` it is the record as a whole. A record in a database that the caller does not
     see is counted by an entry without ids.
@@ -99,8 +99,8 @@ class RunUndoShape(Shape):
     """An undo of a run, or the preview of one, which has no id.
 
     `runs` counts the run and those it called, `records` what they wrote, `reverted` the records
-    that went back. `undoes` is the earlier undo that this one undoes. More than 500 records go back
-    step by step: `operationId` names the operation over runs that does it.
+    among them that were reverted. `undoes` is the earlier undo that this one undoes. More than 500
+    records are reverted step by step, by the operation over runs that `operationId` names.
     """
 
     model_config = Shape.model_config | example(
@@ -133,7 +133,7 @@ class RunUndoShape(Shape):
 
 
 class RunUndoDetail(RunUndoShape):
-    """An undo with what went back, what did not, and what stays outside, 500 of each at most.
+    """An undo with reverted records, conflicts and effects that stay outside, 500 of each at most.
 
     A preview of more than 500 records looks at the first 500; `trimmed` then is true.
     """
@@ -154,7 +154,7 @@ _undo = run_undo.c
 async def list_undos(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, page: PageRequest
 ) -> RunUndoList:
-    """The undoes of a run, newest first. Raises NotFoundError."""
+    """The undos of a run, newest first. Raises NotFoundError."""
     run = await load_run(work, actor, automation_id, run_id)
     statement = select(run_undo).where(
         _undo.workspace_id == actor.workspace_id, _undo.run_id == run.id
@@ -177,7 +177,7 @@ async def undo_row(work: UnitOfWork, actor: Actor, run_id: Id, undo_id: Id) -> R
 async def undo_detail(
     work: UnitOfWork, actor: Actor, row: RunUndoRow, run_ids: Collection[Id], *, trimmed: bool
 ) -> RunUndoDetail:
-    """An undo with what became of each record; `run_ids` are the runs whose effects stay."""
+    """An undo with its records and conflicts; `run_ids` are the runs whose effects stay."""
     changes = await undone_changes(work, actor, row.id, MAX_SHOWN)
     effects = await outside_effects(work, actor, run_ids, MAX_SHOWN)
     return RunUndoDetail(
@@ -185,13 +185,20 @@ async def undo_detail(
         trimmed=trimmed,
         reverted_records=_reverted(changes),
         conflicts=await _conflicts(work, actor, row.conflicts[:MAX_SHOWN]),
-        outside=[
-            OutsideNode.model_validate(one)
-            if one.automation_label is not None
-            else OutsideNode(node_kind=one.node_kind, succeeded=one.succeeded, failed=one.failed)
-            for one in effects
-        ],
+        outside=outside_nodes(effects),
     )
+
+
+def outside_nodes(effects: Sequence[OutsideEffect]) -> list[OutsideNode]:
+    """Effects on the wire; nodes of hidden automations have no ids."""
+    return [
+        OutsideNode.model_validate(effect)
+        if effect.automation_label is not None
+        else OutsideNode(
+            node_kind=effect.node_kind, succeeded=effect.succeeded, failed=effect.failed
+        )
+        for effect in effects
+    ]
 
 
 def shown(row: RunUndoRow) -> RunUndoShape:
@@ -223,9 +230,9 @@ def _record(changes: Sequence[UndoneChange]) -> RevertedRecord:
     before: FieldValues = {}
     after: FieldValues = {}
     omitted: set[str] = set()
-    for one in changes:
-        omitted.update(one.change.omitted_keys)
-        for values, own in ((before, one.change.before), (after, one.change.after)):
+    for change in (undone.change for undone in changes):
+        omitted.update(change.omitted_keys)
+        for values, own in ((before, change.before), (after, change.after)):
             for key, value in (own or {}).items():
                 if len(to_json(value)) > MAX_VALUE:
                     omitted.add(key)
@@ -256,9 +263,9 @@ MESSAGES: Mapping[ConflictReason, str] = {
 }
 
 
-def stored_conflict(one: RecordConflict) -> dict[str, Any]:
+def stored_conflict(conflicting: RecordConflict) -> dict[str, Any]:
     """A conflict as the row of an undo keeps it."""
-    record_id, database_id, title, conflict = one
+    record_id, database_id, title, conflict = conflicting
     change = conflict.change
     return {
         "reason": conflict.reason.value,
@@ -276,7 +283,7 @@ def stored_conflict(one: RecordConflict) -> dict[str, Any]:
 async def _conflicts(
     work: UnitOfWork, actor: Actor, stored: Sequence[Mapping[str, Any]]
 ) -> list[UndoConflict]:
-    """Conflicts as the actor may know them."""
+    """Conflicts as far as the actor may see them."""
     named = {Id(one["databaseId"]) for one in stored if one["databaseId"] is not None}
     seen = await seen_labels(work, actor, named) if named else {}
     return [_conflict(one, seen) for one in stored]

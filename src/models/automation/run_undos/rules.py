@@ -1,4 +1,4 @@
-"""The bounds, errors and row type of undoes of runs. Pure."""
+"""The bounds, errors and row type of undos of runs. Pure."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -7,9 +7,11 @@ from models.core.base import Id
 from runtime.errors import RunError
 
 AT_ONCE = 500
-"""Records that one transaction gives back what they held."""
+"""Records that one transaction reverts."""
 MAX_CALLED = 10_000
 """Runs that a run may have called, directly or not, and still be undone."""
+MAX_SEARCHED = 100
+"""Runs whose nodes are searched for records that were deleted for good."""
 MAX_CONFLICTS = 1_000
 """Conflicts that an undo keeps; it counts them all."""
 

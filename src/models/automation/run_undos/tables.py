@@ -1,4 +1,4 @@
-"""The table of undoes of runs."""
+"""The table of undos of runs."""
 
 from datetime import datetime
 from typing import Any

@@ -415,17 +415,14 @@ async def undone_changes(
     )
     fields = await fields_of_each(work, actor.workspace_id, {row.database_id for row in rows})
     changes = [(row, change_shape(row)) for row in rows]
-    seen = await _seen(
-        work,
-        actor,
-        {one for row, change in changes for one in _targets(change, fields[row.database_id])},
-    )
+    targets = (_targets(change, fields[row.database_id]) for row, change in changes)
+    visible_ids = await _seen(work, actor, set().union(*targets))
     return [
         UndoneChange(
             row.record_id,
             row.database_id,
             row.title,
-            _shown(change, fields[row.database_id], seen),
+            _shown(change, fields[row.database_id], visible_ids),
         )
         for row, change in changes
     ]

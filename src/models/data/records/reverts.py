@@ -1,12 +1,12 @@
-"""Undoing writes of records: which records they concern, and giving them back what they held.
+"""Reverting writes of records: the records they concern, and writing what was there before.
 
-A stage of some records is one call. What is refused is tried record by record and field by field,
-so that one value that cannot go back keeps no other from it.
+A stage of some records is one call. Refused writes are tried record by record and field by field,
+so that one value that cannot be reverted keeps no other from it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     Uuid,
     any_,
+    func,
     literal,
     or_,
     select,
@@ -35,10 +36,10 @@ from models.data.records.rules.reverts import (
     Cause,
     Conflict,
     ConflictReason,
+    Reader,
     RecordRevert,
     RecordState,
     Stage,
-    plan_revert,
 )
 from models.data.records.rules.writes import StoredRecord, Write, WriteOp
 from models.data.records.tables import record
@@ -73,6 +74,22 @@ def written_records(workspace_id: Id, cause: Cause) -> Select[Any]:
     return select(written.c.record_id)
 
 
+async def number_of_written_records(work: UnitOfWork, workspace_id: Id, cause: Cause) -> int:
+    """The number of the records that were written."""
+    written = written_records(workspace_id, cause).subquery()
+    count: int = await work.scalar(select(func.count()).select_from(written))
+    return count
+
+
+async def missing_records(
+    work: UnitOfWork, workspace_id: Id, record_ids: Collection[Id]
+) -> list[Id]:
+    """The ids among these that no record has, in the trash or not."""
+    these = record.c.workspace_id == workspace_id, record.c.id == any_(_ids(record_ids))
+    rows = await work.rows(select(record.c.id).where(*these))
+    return sorted(set(record_ids) - {row.id for row in rows})
+
+
 class RecordConflict(NamedTuple):
     """A conflict, and the record it is about."""
 
@@ -82,20 +99,25 @@ class RecordConflict(NamedTuple):
     conflict: Conflict
 
 
+FindUndone = Callable[[UnitOfWork, Collection[Id]], Awaitable[Mapping[Id, Id]]]
+"""Takes ids of undos, and gives the earlier undo by the one that undid it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reverting:
-    """One undo of writes: whose, in whose name, and whether it waits for fields that change."""
+    """The revert of writes for an actor; a patient one waits for fields that are being changed."""
 
     actor: Actor
     cause: Cause
+    find_undone: FindUndone
     patient: bool = False
 
     async def revert(
         self, work: UnitOfWork, record_ids: Collection[Id], stage: Stage
     ) -> list[RecordConflict]:
-        """Give these records back what they held, as far as that belongs to a stage.
+        """Revert what belongs to a stage in these records.
 
-        Returns what does not go back. Raises InProgressError while fields are being changed.
+        Returns the conflicts. Raises InProgressError while fields are being changed.
         """
         conflicts: list[RecordConflict] = []
         places = await work.rows(
@@ -107,8 +129,8 @@ class Reverting:
             .order_by(record.c.database_id, record.c.id)
         )
         if stage is Stage.RESTORE:
-            gone = sorted(set(record_ids) - {row.id for row in places})
-            conflicts += [_about(one, Conflict(ConflictReason.DELETED)) for one in gone]
+            missing = sorted(set(record_ids) - {row.id for row in places})
+            conflicts += [_about(one, Conflict(ConflictReason.DELETED)) for one in missing]
         for database_id, rows in groupby(places, key=lambda row: row.database_id):
             ids = [row.id for row in rows]
             schema = await self._opened(work, database_id)
@@ -121,7 +143,7 @@ class Reverting:
         return conflicts
 
     async def _opened(self, work: UnitOfWork, database_id: Id) -> Schema | ConflictReason:
-        """The fields of a database, kept as they are, or why its records stay as they are."""
+        """The fields of a database, kept as they are, or the reason for which it stays as it is."""
         level = await database_level(work, self.actor, database_id)
         if level < Level.VIEW:
             return ConflictReason.NOT_VISIBLE
@@ -154,67 +176,51 @@ class Reverting:
     async def _plans(
         self, work: UnitOfWork, schema: Schema, rows: Mapping[Id, StoredRecord]
     ) -> Mapping[Id, RecordRevert]:
-        changes, cut = await self._changes(work, rows)
+        changes, too_many = await self._changes(work, rows)
         prior = await self._prior(work, changes)
-        sees = await self._seen_relations(work, schema)
-        keys = [key for key in _written_keys(changes.values()) if key in sees]
+        visible = await self._seen_relations(work, schema)
+        keys = [key for key in _written_keys(changes.values()) if key in visible]
         links = await links_of(work, self.actor, schema, rows, keys) if keys else {}
-        linked = await self._linked(work, changes.values(), keys)
-        plans = {}
-        for record_id, row in rows.items():
-            if record_id in cut:
-                conflict = Conflict(ConflictReason.CHANGED_SINCE)
-                plans[record_id] = RecordRevert(None, {}, None, (conflict,))
-            elif record_id in changes:
-                own = {
-                    key: [str(one) for one in others]
-                    for key, others in links.get(record_id, {}).items()
-                }
-                state = RecordState(
-                    {TITLE_KEY: row.title, **row.data, **own},
-                    row.archived,
-                    row.deleted_at is not None,
-                )
-                plans[record_id] = plan_revert(
-                    self.cause,
-                    changes[record_id],
-                    prior.get(record_id),
-                    state,
-                    schema.fields,
-                    sees.__contains__,
-                    linked,
-                )
-        return plans
+        live_ids = await self._live(work, changes.values(), keys)
+        undone = await self.find_undone(work, _undo_ids(changes.values()))
+        reader = Reader(self.cause, schema.fields, undone, visible, live_ids)
+        plans = {
+            record_id: reader.plan(
+                own, prior.get(record_id), _state(rows[record_id], links.get(record_id, {}))
+            )
+            for record_id, own in changes.items()
+        }
+        conflict = Conflict(ConflictReason.CHANGED_SINCE)
+        return plans | dict.fromkeys(too_many, RecordRevert(None, {}, None, (conflict,)))
 
     async def _changes(
         self, work: UnitOfWork, rows: Collection[Id]
     ) -> tuple[Mapping[Id, Sequence[ChangeRow]], Collection[Id]]:
-        """The changes of records from the first that is undone, and the records with too many."""
-        these = (
+        """The changes of records from the first to revert, and the records with too many."""
+        of_rows = (
             _all.workspace_id == self.actor.workspace_id,
             _all.record_id == any_(_ids(rows)),
         )
-        earliest = select(_all.id).where(*these, self._wrote()).order_by(_all.id).limit(1)
+        earliest = select(_all.id).where(*of_rows, self._wrote()).order_by(_all.id).limit(1)
         first = await work.scalar(earliest)
         if first is None:
             return {}, ()
-        found = await work.rows(
+        history = await work.rows(
             select(CHANGES_WITH_CREATIONS)
-            .where(*these, _all.id >= first)
+            .where(*of_rows, _all.id >= first)
             .order_by(_all.record_id, _all.id)
             .limit(MAX_CHANGES),
             of=ChangeRow,
         )
         changes: dict[Id, Sequence[ChangeRow]] = {}
-        for record_id, own in groupby(found, key=lambda one: one.record_id):
-            several = list(own)
-            start = next((at for at, one in enumerate(several) if self.cause.wrote(one)), None)
-            if start is not None:
-                changes[record_id] = several[start:]
-        if len(found) < MAX_CHANGES:
+        for record_id, own in groupby(history, key=lambda change: change.record_id):
+            later = list(dropwhile(lambda change: not self.cause.wrote(change), own))
+            if later:
+                changes[record_id] = later
+        if len(history) < MAX_CHANGES:
             return changes, ()
-        last = found[-1].record_id
-        return changes, {one for one in rows if one >= last}
+        last = history[-1].record_id
+        return changes, {record_id for record_id in rows if record_id >= last}
 
     def _wrote(self) -> ColumnElement[bool]:
         return or_(
@@ -225,20 +231,22 @@ class Reverting:
     async def _prior(
         self, work: UnitOfWork, changes: Mapping[Id, Sequence[ChangeRow]]
     ) -> Mapping[Id, ChangeKind]:
-        """The last change of the existence of records before the first that is undone."""
-        restored = [
+        """The last change of the existence of records before the first to revert."""
+        firsts = [
             own[0]
             for own in changes.values()
-            if any(one.kind == ChangeKind.RESTORED for one in own)
+            if any(change.kind == ChangeKind.RESTORED for change in own)
         ]
-        if not restored:
+        if not firsts:
             return {}
-        before = or_(*((_all.record_id == one.record_id) & (_all.id < one.id) for one in restored))
+        before = or_(
+            *((_all.record_id == first.record_id) & (_all.id < first.id) for first in firsts)
+        )
         rows = await work.rows(
             select(_all.record_id, _all.kind)
             .where(
                 _all.workspace_id == self.actor.workspace_id,
-                _all.record_id == any_(_ids([one.record_id for one in restored])),
+                _all.record_id == any_(_ids([first.record_id for first in firsts])),
                 _all.kind.in_(_STATES),
                 before,
             )
@@ -256,24 +264,24 @@ class Reverting:
         seen = {row.id for row in rows}
         return {key for key, target in targets.items() if target in seen}
 
-    async def _linked(
+    async def _live(
         self, work: UnitOfWork, changes: Iterable[Sequence[ChangeRow]], keys: Collection[str]
     ) -> Collection[str]:
         """The ids of the records outside the trash that changes of these fields name."""
-        named = {
-            Id(one)
+        targets = {
+            Id(target)
             for own in changes
             for change in own
             for values in (change.before or {}, change.after or {})
             for key in keys
-            for one in values.get(key) or ()
+            for target in values.get(key) or ()
         }
-        if not named:
+        if not targets:
             return ()
         rows = await work.rows(
             select(record.c.id).where(
                 record.c.workspace_id == self.actor.workspace_id,
-                record.c.id == any_(_ids(named)),
+                record.c.id == any_(_ids(targets)),
                 record.c.deleted_at.is_(None),
             )
         )
@@ -332,9 +340,19 @@ def _of(row: StoredRecord, conflict: Conflict) -> RecordConflict:
     return RecordConflict(row.id, row.database_id, row.title, conflict)
 
 
+def _state(row: StoredRecord, links: Mapping[str, Sequence[Id]]) -> RecordState:
+    own = {key: [str(target) for target in targets] for key, targets in links.items()}
+    values = {TITLE_KEY: row.title, **row.data, **own}
+    return RecordState(values, row.archived, row.deleted_at is not None)
+
+
 def _belongs(plan: RecordRevert, stage: Stage) -> bool:
-    """True when the conflicts of a plan are told in a stage: each is told once."""
+    """True when the conflicts of a plan belong to a stage: each is reported once."""
     return bool(plan.conflicts) and stage is Stage.UPDATE
+
+
+def _undo_ids(changes: Iterable[Sequence[ChangeRow]]) -> set[Id]:
+    return {change.undo_id for own in changes for change in own if change.undo_id is not None}
 
 
 def _written_keys(changes: Iterable[Sequence[ChangeRow]]) -> set[str]:

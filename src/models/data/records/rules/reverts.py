@@ -1,12 +1,15 @@
-"""What goes back when writes of records are undone, field by field, and what does not. Pure.
+"""Plans to revert writes of records, field by field, with the conflicts. Pure.
 
 A record has dimensions that are judged one by one: that it exists, that it is archived, and each of
-its fields. One goes back when nobody else has written it since, and it still is as it was written.
+its fields. One is reverted when no one else has written it since, and it still is as it was
+written.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from models.core.base import Id, JsonObject
@@ -31,7 +34,7 @@ class RecordedWrite(Protocol):
 
 
 class ConflictReason(StrEnum):
-    """The reason for which something a run wrote does not go back."""
+    """The reason for which something that was written is not reverted."""
 
     CHANGED_SINCE = "changed_since"
     """Someone else has written it since, or it is not what the run wrote."""
@@ -52,7 +55,7 @@ class ConflictReason(StrEnum):
 
 
 class Stage(StrEnum):
-    """The order in which records go back, so that links find both of their ends."""
+    """The order in which records are reverted, so that links find both of their ends."""
 
     RESTORE = "restore"
     """Deleted records leave the trash."""
@@ -66,26 +69,18 @@ STAGES = tuple(Stage)
 
 
 class Cause(NamedTuple):
-    """The writes that are undone: those of runs, or those of undoes.
-
-    Writes of the `related` undoes belong to the same story: they are no changes by someone else.
-    """
+    """The writes to revert, by the runs or the undos that made them."""
 
     run_ids: Collection[Id] = ()
     undo_ids: Collection[Id] = ()
-    related: Collection[Id] = ()
 
     def wrote(self, change: RecordedWrite) -> bool:
-        """True for a change that is undone."""
+        """True for a change that is to be reverted."""
         return change.run_id in self.run_ids or change.undo_id in self.undo_ids
-
-    def is_foreign(self, change: RecordedWrite) -> bool:
-        """True for a change by someone else."""
-        return not self.wrote(change) and change.undo_id not in self.related
 
 
 class RecordState(NamedTuple):
-    """A record as it is: its values with the title and the ids of linked records, by key."""
+    """The present state of a record: its values by key, with the title and the ids of links."""
 
     values: Mapping[str, FieldValue]
     archived: bool
@@ -93,7 +88,7 @@ class RecordState(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Something that does not go back; without `field_key` it is the record as a whole."""
+    """Something that is not reverted; without `field_key` it is the record as a whole."""
 
     reason: ConflictReason
     field_key: str | None = None
@@ -103,10 +98,10 @@ class Conflict(NamedTuple):
 
 
 class RecordRevert(NamedTuple):
-    """How a record goes back in the stage it has come to."""
+    """The revert of a record in its present stage."""
 
     stage: Stage | None
-    """None when nothing of the record goes back."""
+    """None when nothing of the record is reverted."""
     values: Mapping[str, FieldValue]
     """The values to write, by key; None clears a field."""
     archived: bool | None
@@ -127,189 +122,250 @@ class _Verdict(NamedTuple):
     conflict: bool = False
     change: RecordedWrite | None = None
     steps: Sequence[_Step] = ()
-    """The steps that go back."""
+    """The steps to revert."""
 
 
 _SETTLED = _Verdict()
 
+Same = Callable[[FieldValue, FieldValue], bool]
+_Removed = list[tuple[Id, list[_Step]]]
+"""Steps that undos took away, by the undo, in their order."""
 
-def plan_revert(
-    cause: Cause,
-    changes: Sequence[RecordedWrite],
-    prior: ChangeKind | None,
-    state: RecordState,
-    fields: FieldSpecs,
-    sees: Callable[[str], bool],
-    linked: Collection[str],
-) -> RecordRevert:
-    """How a record goes back, given its changes from the first one that is undone.
 
-    `prior` is the last change of its existence before those. `sees` says which relation fields the
-    caller sees the other side of, and `linked` are the ids of records that links can show.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The circumstances under which the histories of the records of a database are read.
+
+    `undone` maps undos to the earlier ones that they undid, as far as they undid one. `visible` are
+    the relation fields whose other side the caller sees, `live_ids` the records that links can
+    show.
     """
-    existence, archival = _existence(changes, prior), _archival(changes, prior)
-    exists = _judge(cause, existence, not state.in_trash, _same)
-    created = bool(changes) and changes[0].kind == ChangeKind.CREATED and cause.wrote(changes[0])
-    if exists.conflict:
-        return _conflicts(Conflict(ConflictReason.CHANGED_SINCE, change=exists.change))
-    if exists.reverts and not exists.target:
-        foreign = _foreign_after(cause, changes, exists.steps[0].change)
-        if foreign is not None:
-            return _conflicts(Conflict(ConflictReason.CHANGED_SINCE, change=foreign))
-        return RecordRevert(Stage.TRASH, {}, None, ())
-    if exists.reverts:
-        return RecordRevert(Stage.RESTORE, {}, None, ())
-    if created:
-        return RecordRevert(None, {}, None, ())
-    verdicts = dict(_verdicts(cause, changes, state, fields, sees, linked))
-    archive = _judge(cause, archival, state.archived, _same)
-    open_verdicts = [one for one in (*verdicts.values(), archive) if not _is_settled(one)]
-    if state.in_trash and open_verdicts:
-        deletion = next((one.change for one in reversed(existence)), None)
-        return _conflicts(Conflict(ConflictReason.IN_TRASH, change=deletion))
-    conflicts = [one for one in verdicts.values() if isinstance(one, Conflict)]
+
+    cause: Cause
+    fields: FieldSpecs
+    undone: Mapping[Id, Id]
+    visible: Collection[str]
+    live_ids: Collection[str]
+
+    def plan(
+        self, changes: Sequence[RecordedWrite], prior: ChangeKind | None, state: RecordState
+    ) -> RecordRevert:
+        """The revert of a record, given its changes from the first one to revert.
+
+        `prior` is the last change of its existence before them.
+        """
+        existence = self._effective(_existence(changes, prior), same_json)
+        exists = self._judge(existence, not state.in_trash, same_json)
+        if exists.conflict:
+            return _conflict(Conflict(ConflictReason.CHANGED_SINCE, change=exists.change))
+        archival = self._effective(_archival(changes, prior), same_json)
+        if exists.reverts and not exists.target:
+            foreign = self._foreign(changes, [*existence, *archival], exists.steps[0].change)
+            if foreign is not None:
+                return _conflict(Conflict(ConflictReason.CHANGED_SINCE, change=foreign))
+            return RecordRevert(Stage.TRASH, {}, None, ())
+        if exists.reverts:
+            return RecordRevert(Stage.RESTORE, {}, None, ())
+        if changes[0].kind == ChangeKind.CREATED:
+            return RecordRevert(None, {}, None, ())
+        archive = self._judge(archival, state.archived, same_json)
+        verdicts = {key: self._of_field(changes, key, state) for key in self._keys(changes)}
+        if state.in_trash and not all(map(_is_settled, (*verdicts.values(), archive))):
+            deletion = next((step.change for step in reversed(existence)), None)
+            return _conflict(Conflict(ConflictReason.IN_TRASH, change=deletion))
+        return _plan_of(verdicts, archive)
+
+    def _keys(self, changes: Sequence[RecordedWrite]) -> Iterable[str]:
+        """The keys of the fields that were written."""
+        return dict.fromkeys(
+            key for change in changes if self.cause.wrote(change) for key in _keys_of(change)
+        )
+
+    def _effective(self, steps: Iterable[_Step], same: Same) -> list[_Step]:
+        """The steps that still count: an undo takes steps away, and its own undo returns them.
+
+        An undo is known by its values: it leads to what was there before the steps it takes away.
+        """
+        stack: list[_Step] = []
+        removed: _Removed = []
+        for step in steps:
+            undo_id = step.change.undo_id
+            if undo_id is None or undo_id in self.cause.undo_ids:
+                stack.append(step)
+                continue
+            ways = [_take, _return] if self._takes_steps(undo_id) else [_return, _take]
+            earlier = self.undone.get(undo_id)
+            if not any(way(stack, removed, step, earlier, same) for way in ways):
+                stack.append(step)
+        return stack
+
+    def _takes_steps(self, undo_id: Id) -> bool:
+        """True for an undo of a run, and for one that undoes the undo of such an undo."""
+        depth = 0
+        while (earlier := self.undone.get(undo_id)) is not None:
+            undo_id, depth = earlier, depth + 1
+        return depth % 2 == 0
+
+    def _judge(self, steps: Sequence[_Step], now: FieldValue, same: Same) -> _Verdict:
+        """The verdict on one dimension: the last of its steps that follow each other go."""
+        last = len(steps) - 1
+        while last >= 0 and not self.cause.wrote(steps[last].change):
+            last -= 1
+        if last < 0:
+            return _SETTLED
+        first = last
+        while first and self.cause.wrote(steps[first - 1].change):
+            first -= 1
+        target = steps[first].before
+        if same(now, target):
+            return _SETTLED
+        later = steps[last + 1 :]
+        if later or not same(now, steps[last].after):
+            return _Verdict(conflict=True, change=later[-1].change if later else None)
+        return _Verdict(reverts=True, target=target, steps=steps[first : last + 1])
+
+    def _foreign(
+        self,
+        changes: Sequence[RecordedWrite],
+        steps: Sequence[_Step],
+        first: RecordedWrite,
+    ) -> RecordedWrite | None:
+        """The last change by someone else from a change on that still counts."""
+        keys = dict.fromkeys(key for change in changes for key in _keys_of(change))
+        of_fields = [self._effective(_steps(changes, key), self._same_in(key)) for key in keys]
+        later = [
+            step.change
+            for step in chain(steps, *of_fields)
+            if step.change.id >= first.id and not self.cause.wrote(step.change)
+        ]
+        return max(later, key=lambda change: change.id, default=None)
+
+    def _of_field(
+        self, changes: Sequence[RecordedWrite], key: str, state: RecordState
+    ) -> _Verdict | Conflict:
+        spec = self.fields.get(key)
+        if spec is None:
+            return Conflict(ConflictReason.FIELD_DELETED, key)
+        if not (spec.relation or spec.kind in STORED_KINDS):
+            return Conflict(ConflictReason.FIELD_CONVERTED, key)
+        if spec.relation and key not in self.visible:
+            return Conflict(ConflictReason.NOT_VISIBLE, key)
+        same = self._same_in(key)
+        steps = self._effective(_steps(changes, key), same)
+        verdict = self._judge(steps, state.values.get(key), same)
+        if _is_settled(verdict):
+            return verdict
+        if any(key in (step.change.omitted_keys or ()) for step in steps):
+            return Conflict(ConflictReason.NOT_KEPT, key)
+        if verdict.conflict:
+            return Conflict(ConflictReason.CHANGED_SINCE, key, verdict.change)
+        return verdict._replace(target=verdict.target or []) if spec.relation else verdict
+
+    def _same_in(self, key: str) -> Same:
+        """The comparison of two values of a field; links to records in the trash are left out."""
+        spec = self.fields.get(key)
+        if spec is None or not spec.relation:
+            return _same_title if key == TITLE_KEY else same_json
+
+        def same_links(now: FieldValue, before: FieldValue) -> bool:
+            return self._live(now) == self._live(before)
+
+        return same_links
+
+    def _live(self, value: FieldValue) -> list[FieldValue]:
+        ids = value if isinstance(value, Sequence) else ()
+        return [target for target in ids if target in self.live_ids]
+
+
+def _take(
+    stack: list[_Step], removed: _Removed, step: _Step, _earlier: Id | None, same: Same
+) -> bool:
+    """Take the steps away that an undo reverted; False when there are none."""
+    place = len(stack) - 1
+    while place >= 0 and not same(stack[place].before, step.after):
+        place -= 1
+    if place < 0:
+        return False
+    assert step.change.undo_id is not None, "it is a step of an undo"
+    removed.append((step.change.undo_id, stack[place:]))
+    del stack[place:]
+    return True
+
+
+def _return(
+    stack: list[_Step], removed: _Removed, step: _Step, earlier: Id | None, same: Same
+) -> bool:
+    """Return the steps that an undone undo took away; False when there are none.
+
+    They are those of the earlier undo, or else the last ones with the same values.
+    """
+    fitting = [
+        one
+        for one in removed
+        if same(one[1][0].before, step.before) and same(one[1][-1].after, step.after)
+    ]
+    if not fitting:
+        return False
+    entry = next((one for one in fitting if one[0] == earlier), fitting[-1])
+    removed.remove(entry)
+    stack += entry[1]
+    return True
+
+
+def _plan_of(verdicts: Mapping[str, _Verdict | Conflict], archive: _Verdict) -> RecordRevert:
+    conflicts = [verdict for verdict in verdicts.values() if isinstance(verdict, Conflict)]
     if archive.conflict:
         conflicts.append(Conflict(ConflictReason.CHANGED_SINCE, change=archive.change))
     values = {
-        key: one.target
-        for key, one in verdicts.items()
-        if isinstance(one, _Verdict) and one.reverts
+        key: verdict.target
+        for key, verdict in verdicts.items()
+        if isinstance(verdict, _Verdict) and verdict.reverts
     }
     archived = bool(archive.target) if archive.reverts else None
     stage = Stage.UPDATE if values or archived is not None else None
     return RecordRevert(stage, values, archived, conflicts)
 
 
-def _conflicts(conflict: Conflict) -> RecordRevert:
+def _conflict(conflict: Conflict) -> RecordRevert:
     return RecordRevert(None, {}, None, (conflict,))
 
 
-def _is_settled(one: _Verdict | Conflict) -> bool:
-    return isinstance(one, _Verdict) and not one.reverts and not one.conflict
+def _is_settled(verdict: _Verdict | Conflict) -> bool:
+    return isinstance(verdict, _Verdict) and not verdict.reverts and not verdict.conflict
 
 
-def _same(one: FieldValue, other: FieldValue) -> bool:
-    return same_json(one, other)
+def _same_title(now: FieldValue, before: FieldValue) -> bool:
+    return (now or "") == (before or "")
 
 
-def _judge(
-    cause: Cause,
-    steps: Sequence[_Step],
-    now: FieldValue,
-    same: Callable[[FieldValue, FieldValue], bool],
-) -> _Verdict:
-    """What becomes of one dimension: the last of its steps that were written together go back."""
-    last = next((at for at in reversed(range(len(steps))) if cause.wrote(steps[at].change)), None)
-    if last is None:
-        return _SETTLED
-    first = last
-    while first and cause.wrote(steps[first - 1].change):
-        first -= 1
-    target = steps[first].before
-    if same(now, target):
-        return _SETTLED
-    later = [one.change for one in steps[last + 1 :] if cause.is_foreign(one.change)]
-    if later or not same(now, steps[last].after):
-        return _Verdict(conflict=True, change=later[-1] if later else None)
-    return _Verdict(reverts=True, target=target, steps=steps[first : last + 1])
+def _keys_of(change: RecordedWrite) -> Sequence[str]:
+    return changed_keys(change.before, change.after, change.omitted_keys)
 
 
-def _existence(changes: Sequence[RecordedWrite], prior: ChangeKind | None) -> list[_Step]:
+def _steps(changes: Sequence[RecordedWrite], key: str) -> Iterator[_Step]:
+    """The steps of one field."""
+    for change in changes:
+        if key in _keys_of(change):
+            yield _Step(change, (change.before or {}).get(key), (change.after or {}).get(key))
+
+
+def _existence(changes: Sequence[RecordedWrite], prior: ChangeKind | None) -> Iterator[_Step]:
     """The steps by which the record came and went."""
-    steps = []
     exists = prior is not ChangeKind.DELETED
     for change in changes:
         if change.kind == ChangeKind.CREATED:
-            steps.append(_Step(change, before=False, after=True))
+            yield _Step(change, before=False, after=True)
         elif change.kind == ChangeKind.DELETED or not exists:
-            steps.append(_Step(change, before=exists, after=not exists))
+            yield _Step(change, before=exists, after=not exists)
             exists = not exists
-    return steps
 
 
-def _archival(changes: Sequence[RecordedWrite], prior: ChangeKind | None) -> list[_Step]:
+def _archival(changes: Sequence[RecordedWrite], prior: ChangeKind | None) -> Iterator[_Step]:
     """The steps by which the record was archived, and came back from there."""
-    steps = []
     exists = prior is not ChangeKind.DELETED
     for change in changes:
         if change.kind == ChangeKind.ARCHIVED:
-            steps.append(_Step(change, before=False, after=True))
+            yield _Step(change, before=False, after=True)
         elif change.kind == ChangeKind.RESTORED and exists:
-            steps.append(_Step(change, before=True, after=False))
+            yield _Step(change, before=True, after=False)
         exists = change.kind != ChangeKind.DELETED
-    return steps
-
-
-def _foreign_after(
-    cause: Cause, changes: Sequence[RecordedWrite], first: RecordedWrite
-) -> RecordedWrite | None:
-    """The last change by someone else from a change on."""
-    later = [one for one in changes if one.id >= first.id and cause.is_foreign(one)]
-    return later[-1] if later else None
-
-
-def _verdicts(
-    cause: Cause,
-    changes: Sequence[RecordedWrite],
-    state: RecordState,
-    fields: FieldSpecs,
-    sees: Callable[[str], bool],
-    linked: Collection[str],
-) -> Iterator[tuple[str, _Verdict | Conflict]]:
-    """What becomes of each field that was written."""
-    written = [one for one in changes if cause.wrote(one)]
-    keys = dict.fromkeys(
-        key for one in written for key in changed_keys(one.before, one.after, one.omitted_keys)
-    )
-    for key in keys:
-        spec = fields.get(key)
-        if spec is None:
-            yield key, Conflict(ConflictReason.FIELD_DELETED, key)
-        elif not (spec.relation or spec.kind in STORED_KINDS):
-            yield key, Conflict(ConflictReason.FIELD_CONVERTED, key)
-        elif spec.relation and not sees(key):
-            yield key, Conflict(ConflictReason.NOT_VISIBLE, key)
-        else:
-            yield key, _of_field(cause, changes, key, state, linked if spec.relation else None)
-
-
-def _of_field(
-    cause: Cause,
-    changes: Sequence[RecordedWrite],
-    key: str,
-    state: RecordState,
-    linked: Collection[str] | None,
-) -> _Verdict | Conflict:
-    touching = [
-        one for one in changes if key in changed_keys(one.before, one.after, one.omitted_keys)
-    ]
-    omitted = [one for one in touching if key in (one.omitted_keys or ())]
-    steps = [
-        _Step(one, (one.before or {}).get(key), (one.after or {}).get(key)) for one in touching
-    ]
-    verdict = _judge(
-        cause, steps, _shown(state.values.get(key), linked, key), _same_in(linked, key)
-    )
-    if omitted and not _is_settled(verdict):
-        return Conflict(ConflictReason.NOT_KEPT, key)
-    if verdict.conflict:
-        return Conflict(ConflictReason.CHANGED_SINCE, key, verdict.change)
-    if verdict.reverts and linked is not None:
-        return verdict._replace(target=verdict.target or [])
-    return verdict
-
-
-def _same_in(linked: Collection[str] | None, key: str) -> Callable[[FieldValue, FieldValue], bool]:
-    """Whether two values of a field are the same; a link to what is in the trash shows nothing."""
-
-    def same(now: FieldValue, written: FieldValue) -> bool:
-        return same_json(now, _shown(written, linked, key))
-
-    return same
-
-
-def _shown(value: FieldValue, linked: Collection[str] | None, key: str) -> FieldValue:
-    if linked is not None:
-        ids = value if isinstance(value, Sequence) else ()
-        return [one for one in ids if one in linked]
-    return value or "" if key == TITLE_KEY else value
