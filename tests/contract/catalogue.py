@@ -367,6 +367,17 @@ EXAMPLES: Mapping[str, Example] = {
     "undo_run_operation": Example(
         ids={"runOperationId": "endedRunOperationId"}, body=lambda _: {"rate": 5}, private=True
     ),
+    # undos of runs
+    "undo_automation_run": Example(
+        ids={"automationId": "undoneAutomationId", "runId": "undoneRunId"},
+        body=lambda _: {"preview": True},
+    ),
+    "list_automation_run_undos": Example(
+        ids={"automationId": "undoneAutomationId", "runId": "undoneRunId"}
+    ),
+    "get_automation_run_undo": Example(
+        ids={"automationId": "undoneAutomationId", "runId": "undoneRunId"}
+    ),
     # nodes that wait
     "resume_node": Example(
         ids={"automationId": "waitAutomationId", "runId": "waitRunId"},

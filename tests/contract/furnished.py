@@ -37,6 +37,8 @@ from tests.support.alerts import evaluated
 from tests.support.client import Client
 from tests.support.incidents import open_incident
 from tests.support.spaces import Space
+from tests.support.undos import automation_to_undo, updated
+from tests.support.written_runs import node
 
 Json = dict[str, Any]
 
@@ -94,6 +96,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _webhooks(made)
     await _calendar(made)
     await _run_operations(made)
+    await _undos(made)
     await _incidents(made)
     await _alert_rules(made)
     await _changes(made)
@@ -478,6 +481,17 @@ async def _run_operations(made: Furnished) -> None:
     await made.post(f"{path}/runs/cancel")
     listed = await made.client.get(operations)
     made.ids["endedRunOperationId"] = listed.json()["data"]["runOperations"][0]["id"]
+
+
+async def _undos(made: Furnished) -> None:
+    """A run that wrote a record, with an undo of it."""
+    automation = await automation_to_undo(made.client, made.space)
+    record = await made.post(f"/v1/databases/{made.ids['databaseId']}/records", {"title": "Before"})
+    call = node("call", 1, node_kind="http_request")
+    run_id = await automation.run(updated(record["id"], title="After"), nodes=[call])
+    undo = await automation.undo(run_id)
+    made.ids["undoneAutomationId"] = str(automation.version.automation_id)
+    made.ids["undoneRunId"], made.ids["undoId"] = run_id, undo["id"]
 
 
 async def _incidents(made: Furnished) -> None:

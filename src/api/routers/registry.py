@@ -34,6 +34,7 @@ from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import operations as console_run_operations
 from api.console.runs import routes as console_runs
+from api.console.runs import undos as console_run_undos
 from api.console.search import routes as console_search
 from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
@@ -106,6 +107,7 @@ ROUTERS: Sequence[Router] = (
     console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,
+    console_run_undos.router,
     console_decisions.router,
     console_settings.router,
     console_profile.router,

@@ -1,6 +1,7 @@
 """Calls about runs, and what a person sees of the answers: the list, one run, actions."""
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -183,6 +184,51 @@ async def cancel_run(place: Place, run_id: str, *, as_json: bool) -> None:
         print_json(run)
     else:
         say(terminal(), run["status"])
+
+
+async def undo_run(place: Place, run_id: str, body: Mapping[str, object], *, as_json: bool) -> None:
+    """Undo a run, or preview that, and exit with 1 for conflicts. Raises StartError."""
+    async with await connected(place) as client:
+        path = await path_of(client, run_id)
+        undo = await client.call("POST", f"{path}/undo", json=dict(body))
+    if as_json:
+        print_json(undo)
+    else:
+        for line in undo_lines(undo):
+            say(terminal(), line)
+    if undo["conflictCount"]:
+        raise typer.Exit(1)
+
+
+def undo_lines(undo: Json) -> Iterator[str]:
+    """An undo line by line: reverted records, conflicts, and what stays outside."""
+    if undo["status"] == "running":
+        yield f"{undo['records']} records are being reverted: operation {undo['operationId']}."
+        return
+    verb = "would be reverted" if undo["status"] == "preview" else "reverted"
+    yield f"{undo['reverted']} of {undo['records']} records {verb}."
+    if undo["trimmed"]:
+        yield "The preview looked at the first 500 records."
+    for record in undo["revertedRecords"]:
+        changes = ", ".join(record["changes"])
+        yield plain(f"{record['recordId']} {record['title']}: {changes}".rstrip())
+        for key in dict.fromkeys((*record["before"], *record["after"])):
+            values = (_shown(record[side].get(key)) for side in ("before", "after"))
+            yield plain(f"  {key}: {' → '.join(values)}")
+    for conflict in undo["conflicts"]:
+        about = " ".join(
+            str(conflict[name]) for name in ("recordId", "fieldKey") if name in conflict
+        )
+        yield plain(f"Conflict: {about} {conflict['message']}".replace("  ", " "))
+    for node in undo["outside"]:
+        name = f"{node.get('automationLabel', 'another automation')} {node.get('nodeId', '')}"
+        yield plain(f"Not undone: {name.strip()} ({node['nodeKind']}), {node['succeeded']} times")
+    if undo.get("id"):
+        yield f"To undo it: workspace runs undo {undo['runId']} --undo {undo['id']}"
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 async def open_run(place: Place, run_id: str, *, as_json: bool) -> None:

@@ -114,6 +114,29 @@ def cancel(
 
 
 @runs.command()
+def undo(
+    run: _RUN,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would be reverted; change nothing.")
+    ] = False,
+    earlier: Annotated[
+        str | None, typer.Option("--undo", metavar="UNDO", help="Undo this undo of the run.")
+    ] = None,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """Revert what an ended run wrote to records, unless it was changed since.
+
+    Exits with 1 when there are conflicts.
+    """
+    from cli.client.run_calls import undo_run
+
+    body = {"preview": preview} if earlier is None else {"preview": preview, "undoId": earlier}
+    run_command(undo_run((profile, state_dir), run, body, as_json=json))
+
+
+@runs.command()
 def compare(
     run: _RUN,
     reference: Annotated[

@@ -225,7 +225,7 @@ def action_of(fields: Fields) -> OperationAction:
     """The action of a form. Raises ValidationError."""
     text = fields.texts.get("action", "")
     if text not in set(OperationAction):
-        raise ValidationError.at("action", "Choose cancel, retry or resume.")
+        raise ValidationError.at("action", "Choose cancel, retry, resume or undo.")
     return OperationAction(text)
 
 

@@ -240,6 +240,7 @@ FORMS: Mapping[str, str] = {
     "restore": "Restore a record",
     "remove_file": "Remove a file from a record",
     "retry_run": "Retry a run",
+    "confirm_run_undo": "Undo a run",
     "send_event": "Send an event to a run",
     "run_from_chosen_node": "Start a run from a node",
     "preview_operation_by_form": "Preview an operation over runs",

@@ -138,6 +138,35 @@ class RunUndoDetail(RunUndoShape):
     A preview of more than 500 records looks at the first 500; `trimmed` then is true.
     """
 
+    model_config = Shape.model_config | example(
+        {
+            "id": EXAMPLE_ID,
+            "runId": EXAMPLE_ID,
+            "status": "completed",
+            "runs": 1,
+            "records": 1,
+            "reverted": 1,
+            "conflictCount": 0,
+            "createdByUserId": EXAMPLE_ID,
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "completedAt": "2026-01-01T00:00:00.000Z",
+            "trimmed": False,
+            "revertedRecords": [
+                {
+                    "recordId": EXAMPLE_ID,
+                    "databaseId": EXAMPLE_ID,
+                    "title": "Invoice 12",
+                    "changes": ["updated"],
+                    "before": {"status": "paid"},
+                    "after": {"status": "open"},
+                    "omittedKeys": [],
+                }
+            ],
+            "conflicts": [],
+            "outside": [{"nodeId": "mail", "nodeKind": "send_email", "succeeded": 1, "failed": 0}],
+        }
+    )
+
     trimmed: bool
     reverted_records: list[RevertedRecord]
     conflicts: list[UndoConflict]
