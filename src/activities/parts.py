@@ -36,6 +36,7 @@ class Periods:
     trash: timedelta
     request_logs: timedelta
     runs: timedelta
+    inbox: timedelta = timedelta(days=7)
     jobs: timedelta = timedelta(days=30)
 
     @classmethod
@@ -45,6 +46,7 @@ class Periods:
             trash=timedelta(days=settings.trash_days),
             request_logs=timedelta(days=settings.request_log_days),
             runs=timedelta(days=settings.run_days),
+            inbox=timedelta(days=settings.inbox_days),
         )
 
 

@@ -4,6 +4,8 @@ The router of webhooks calls `called_webhook`, `delivery_of` and `answer`.
 """
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import cast
 
@@ -16,17 +18,19 @@ from models.automation.automation_runs.calls import run_answer
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.webhooks.commands import (
+    Closed,
     Hook,
     RunWithoutAnswerError,
     WebhookReceiptBody,
     find_hook,
+    keep_refused,
 )
 from models.automation.webhooks.rules import Delivery
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import JsonObject
 from models.workspace.share_links.visitors import Visitor, VisitRequest, admit
 from runtime.database import UnitOfWork
-from runtime.errors import ValidationError
+from runtime.errors import NotFoundError, PlatformError, ValidationError
 from runtime.ids import parse_id
 
 _SECURITY_HEADERS = {
@@ -47,10 +51,31 @@ async def called_webhook(request: ApiRequest) -> Hook:
     # Beside the transaction: planned once, where connections for single statements are.
     async with request.services.database.statement() as work:
         hook = await find_hook(work, token)
+    if not isinstance(hook, Hook):
+        refusal = NotFoundError("webhook")
+        if hook is not None:
+            await _keep_refused(request, hook, refusal)
+        raise refusal
     automation_id = hook.automation_id
     request.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)
     request.enter(automation_actor(hook.workspace_id, automation_id))
     return hook
+
+
+@asynccontextmanager
+async def refusals_kept(request: ApiRequest, hook: Hook) -> AsyncIterator[None]:
+    """Keep the call in the inbox when the block refuses it: its transaction is undone."""
+    try:
+        yield
+    except PlatformError as refusal:
+        await _keep_refused(request, hook, refusal)
+        raise
+
+
+async def _keep_refused(request: ApiRequest, hook: Hook | Closed, refusal: PlatformError) -> None:
+    services = request.services
+    async with services.database.statement() as work:
+        await keep_refused(work, services.keys, hook, delivery_of(request), refusal)
 
 
 def delivery_of(request: ApiRequest) -> Delivery:

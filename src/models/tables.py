@@ -12,6 +12,7 @@ import models.automation.alert_rules.tables
 import models.automation.automation_runs.tables
 import models.automation.automations.tables
 import models.automation.circuit_breakers
+import models.automation.inbox.tables
 import models.automation.incidents.tables
 import models.automation.run_operations.tables
 import models.automation.run_statistics.tables

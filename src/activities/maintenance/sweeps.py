@@ -15,6 +15,7 @@ from models.automation.action_runs.tables import purge_action_runs
 from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.alert_rules.tables import purge_firings
 from models.automation.automation_runs.tables import purge_runs
+from models.automation.inbox.tables import purge_inbox
 from models.automation.incidents.closing import close_recovered
 from models.automation.incidents.tables import purge_incidents
 from models.automation.run_operations.tables import purge_operations
@@ -60,6 +61,7 @@ class Expired(StrEnum):
     REQUEST_LOGS = "request logs"
     JOBS = "jobs"
     RUNS = "runs"
+    INBOX = "inbox"
 
 
 class RetentionActivities:
@@ -131,6 +133,8 @@ class RetentionActivities:
                 )
             case Expired.RUNS:
                 return await _purge_runs(work, work.now - self._periods.runs)
+            case Expired.INBOX:
+                return await purge_inbox(work, work.now - self._periods.inbox)
             case _:
                 raise AssertionError(what)
 

@@ -58,6 +58,7 @@ from api.routers.automation import (
     automations,
     incidents,
     many_runs,
+    trigger_events,
     webhooks,
 )
 from api.routers.content import files, items, surfaces
@@ -160,6 +161,7 @@ ROUTERS: Sequence[Router] = (
     automation_runs.router,
     incidents.router,
     incidents.alert_rules_router,
+    trigger_events.router,
     many_runs.router,
     automation_runs.pages_router,
     webhooks.waits_router,

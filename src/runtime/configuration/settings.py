@@ -134,6 +134,8 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     See interface.md#trash.
     """
     request_log_days: int = Field(default=30, ge=1, le=36_500)
+    inbox_days: int = Field(default=7, ge=1, le=36_500)
+    """Days for which events that reached automations are kept, with what became of them."""
     run_days: int = Field(default=90, ge=1, le=36_500)
     """Days for which a run is kept after its end."""
     run_limit_seconds: int = Field(default=30 * 86_400, ge=60, le=366 * 86_400)

@@ -12,6 +12,7 @@ from sqlalchemy import func, select, text
 
 from activities.pollers import Dispatcher
 from models.automation.automation_runs.tables import automation_run
+from models.automation.inbox.rules import Judgement
 from models.automation.triggers.dispatch import (
     BATCH,
     FIRST_WORKSPACE,
@@ -101,10 +102,10 @@ async def test_an_automation_that_fails_affects_no_other(
 def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     """Let the database refuse every write of this automation."""
 
-    async def refuse(work: Any, subscriber: Any, *others: Any) -> None:
+    async def refuse(work: Any, subscriber: Any, *others: Any) -> Judgement:
         if subscriber.automation_id == automation_id:
             await work.execute(text("SELECT 1 / 0"))
-        await start_run(work, subscriber, *others)
+        return await start_run(work, subscriber, *others)
 
     monkeypatch.setattr("models.automation.triggers.dispatch.start_run", refuse)
 

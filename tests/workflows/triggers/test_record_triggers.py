@@ -301,7 +301,7 @@ async def test_drafts_and_disabled_automations_start_no_runs(
     disabled = await goods.automation("record_created")
     await goods.create_unheard("waiting")
     await goods.change(disabled, enabled=False)
-    assert await goods.subscription(disabled) is None
+    assert (await goods.subscription(disabled)).dormant == "disabled"
     await goods.release()
     await goods.create("while it is disabled")
     await goods.heard()
@@ -323,7 +323,8 @@ async def test_automations_in_the_trash_or_archived_start_no_runs(goods: Listeni
                 await trash_item(work, goods.actor, item_id)
             else:
                 await archive_item(work, goods.actor, item_id, archived=True)
-        assert await goods.subscription(subscriber) is None
+        dormant = getattr(await goods.subscription(subscriber), "dormant", None)
+        assert dormant == (None if number == 0 else "archived")
         await goods.create("unreported")
         assert await goods.count(subscriber) == number
         async with goods.database.transaction() as work:
@@ -396,4 +397,4 @@ async def test_a_trigger_that_cannot_work_is_not_published(goods: Listening, nam
     subscriber = await goods.draft(kind, **config)
     with pytest.raises(ValidationError):
         await goods.publish(subscriber)
-    assert await goods.subscription(subscriber) is None
+    assert (await goods.subscription(subscriber)).dormant == "no_published_version"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.anonymous_requests import answer, called_webhook, delivery_of
+from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept
 from api.kernel.browsers import NoSubresourceError
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
@@ -121,9 +121,10 @@ async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
     30 seconds it is 202 all the same.
     """
     hook = await called_webhook(request)
-    receipt = await webhook_commands.receive(
-        request.work, request.services.keys, hook, delivery_of(request)
-    )
+    async with refusals_kept(request, hook):
+        receipt = await webhook_commands.receive(
+            request.work, request.services.keys, hook, delivery_of(request)
+        )
     return answer(request, hook, receipt)
 
 

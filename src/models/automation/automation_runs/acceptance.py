@@ -25,6 +25,7 @@ from models.automation.automation_runs.slots import admitted_intent, start_inten
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.inbox.rules import Judgement, Outcome
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, saved_expression
@@ -84,6 +85,17 @@ class Accepted:
     """The columns of the run that was inserted."""
     node_count: int = 0
     """Nodes of the version that it executes."""
+    slot: JsonObject | None = None
+    """The slot that the run waits for, or did not get: the limit, the policy and the key."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """The outcome of the event that asked for the run."""
+        if self.skipped:
+            return Judgement(Outcome.SKIPPED, detail=self.slot)
+        waits = self.columns is not None and self.columns["admitted_at"] is None
+        outcome = Outcome.PAUSED if self.rests else Outcome.QUEUED if waits else Outcome.RUN
+        return Judgement(outcome, self.run_id, self.slot if waits else None)
 
     @property
     def attributes(self) -> Mapping[str, str] | None:
@@ -153,9 +165,11 @@ async def accept(
     if limits is None:
         return await _write(work, actor, version, request, run_id, FREE)
     admission = await admit(work, actor, version.automation_id, request, run_id, limits)
+    slot = {"limit": limits["limit"], "policy": limits["policy"], "key": admission.key}
     if not admission.makes_run:
-        return Accepted(run_id, created=False, skipped=admission.skipped)
+        return Accepted(run_id, created=False, skipped=admission.skipped, slot=slot)
     accepted = await _write(work, actor, version, request, run_id, admission)
+    accepted = replace(accepted, slot=slot)
     if admission.key is not None and not admission.admitted:
         # No other run can have freed a slot meanwhile, but a raised limit may have left some free.
         await slots.hand_on(work, version.automation_id, admission.key)
@@ -242,9 +256,10 @@ async def _insert(
 
 
 async def _attributes(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:
-    """The attributes of a run; a replay inherits all of them."""
+    """The attributes of a run; the replay of a run inherits all of them."""
     attributes = dict(request.attributes)
-    if version.trigger_config.get("attributes") and request.source is not RunSource.REPLAY:
+    inherits = request.source is RunSource.REPLAY and request.replay_of_run_id is not None
+    if version.trigger_config.get("attributes") and not inherits:
         bound = partial(bound_attributes, version.trigger_config, request.payload)
         attributes = filled_up(attributes, await evaluate_bounded(bound))
     return attributes or None

@@ -9,7 +9,18 @@ import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, delete, func, insert, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations import graphs, runnable_versions, schedules, versions
@@ -87,7 +98,7 @@ async def create_automation(
     )
     if content is not None:
         owner = LockedAutomation(automation_id, item_id, None, None, 0)
-        await versions.write_draft(work, actor, owner, content)
+        await _draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
 
 
@@ -124,8 +135,15 @@ async def update_automation(
         if body.graph is not None:
             await check_named(work, actor, body.graph, before.graph if before else None)
         content = _changed(before, body.trigger, body.trigger_config, body.graph)
-        await versions.write_draft(work, actor, owner, content)
+        await _draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
+
+
+async def _draft(work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content) -> None:
+    """Write the draft; before anything is published, its trigger is the one that is dormant."""
+    await versions.write_draft(work, actor, owner, content)
+    if owner.published_version_id is None:
+        await subscribe(work, actor.workspace_id, owner.id)
 
 
 async def set_label(work: UnitOfWork, workspace_id: Id, automation_id: Id, label: str) -> None:
@@ -244,12 +262,16 @@ _TABLE = automation_subscription
 
 
 async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
-    """Make the subscription of an automation what its live version's trigger says, or delete it.
+    """Make the subscription of an automation what its trigger says, or delete it.
 
     An automation that still subscribes to the same keeps its position: it misses no event that
-    waits.
+    waits. One that starts no run subscribes too, by its published version or else its draft: the
+    inbox says of each event why nothing ran.
     """
+    dormant = None
     version = await runnable_versions.live(work, workspace_id, automation_id)
+    if version is None:
+        version, dormant = await runnable_versions.dormant(work, workspace_id, automation_id)
     if version is None or not subscribes(version.trigger_config):
         await work.execute(
             delete(_TABLE).where(
@@ -258,12 +280,13 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
         )
         return
     config = version.trigger_config
-    dated = config["kind"] == TriggerKind.RECORD_DATE_REACHED
+    dated = config["kind"] == TriggerKind.RECORD_DATE_REACHED and dormant is None
     new = upsert(_TABLE).values(
         automation_id=automation_id,
         workspace_id=workspace_id,
         kind=config["kind"],
         subject_id=subject_of(config),
+        dormant=dormant,
         include_system=includes_system_changes(config),
         after_event=_next_event_number(),
         polled_until=work.now if dated else None,
@@ -272,12 +295,16 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
     same = and_(
         _TABLE.c.kind == new.excluded.kind,
         _TABLE.c.subject_id.is_not_distinct_from(new.excluded.subject_id),
+        # What happened before it was enabled starts no run.
+        or_(_TABLE.c.dormant.is_(None), new.excluded.dormant.is_not(None)),
     )
     positions = {
         name: case((same, _TABLE.c[name]), else_=new.excluded[name])
         for name in ("after_event", "polled_until")
     }
-    taken = {name: new.excluded[name] for name in ("kind", "subject_id", "include_system")}
+    taken = {
+        name: new.excluded[name] for name in ("kind", "subject_id", "dormant", "include_system")
+    }
     await work.execute(
         new.on_conflict_do_update(
             index_elements=["automation_id"],

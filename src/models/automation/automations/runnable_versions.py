@@ -4,6 +4,7 @@ Whatever accepts a run finds the version here first: commands, triggers, calls, 
 """
 
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, null, select, update
@@ -25,6 +26,14 @@ UNPUBLISHED = "The automation has no published version. Publish its draft first.
 DISABLED = "The automation is disabled. Enable it first."
 NO_DRAFT = "The automation has no draft."
 NO_VERSION = "The automation has no version yet. Add a graph first."
+
+
+class Dormancy(StrEnum):
+    """The reason why no trigger starts a run of an automation."""
+
+    DISABLED = "disabled"
+    ARCHIVED = "archived"
+    NO_PUBLISHED_VERSION = "no_published_version"
 
 
 class RunnableVersion(Protocol):
@@ -115,6 +124,39 @@ async def live(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Runnabl
     return await _LIVE.first(work, {"workspace_id": workspace_id, "automation_id": automation_id})
 
 
+async def dormant(
+    work: UnitOfWork, workspace_id: Id, automation_id: Id
+) -> tuple[RunnableVersion, Dormancy] | tuple[None, None]:
+    """The version that a trigger would start, and the reason why it may not.
+
+    It is the published one, else the draft. None for an automation without either, in the trash,
+    or whose workspace is.
+    """
+    row = await _DORMANT.first(work, {"workspace_id": workspace_id, "automation_id": automation_id})
+    reason = None if row is None or row.version_id is None else dormancy(row)
+    return (None, None) if row is None or reason is None else (row, reason)
+
+
+class Dormant(Protocol):
+    """The facts by which an automation starts no run."""
+
+    enabled: bool
+    archived: bool
+    is_published: bool
+
+
+class _DormantVersion(RunnableVersion, Dormant, Protocol): ...
+
+
+def dormancy(row: Dormant) -> Dormancy | None:
+    """The reason why an automation starts no run; None for one that may."""
+    if not row.is_published:
+        return Dormancy.NO_PUBLISHED_VERSION
+    if not row.enabled:
+        return Dormancy.DISABLED
+    return Dormancy.ARCHIVED if row.archived else None
+
+
 def _version(
     version_id: ColumnElement[Any],
     checksum: ColumnElement[Any] = automation_version.c.checksum,
@@ -190,6 +232,17 @@ LIVE = (
 )
 """The versions that triggers may start, one of each automation."""
 _LIVE = PreparedStatement(_of_one(LIVE), RunnableVersion)
+_newest_id = func.coalesce(automation.c.published_version_id, automation.c.draft_version_id)
+DORMANT = (
+    _version(_newest_id)
+    .add_columns(
+        ITEM.archived, automation.c.published_version_id.is_not(None).label("is_published")
+    )
+    .join(*live_item_of(automation))
+    .join(*live_workspace_of(automation))
+)
+"""The versions that triggers would start, with what `dormancy` asks for."""
+_DORMANT = PreparedStatement(_of_one(DORMANT), _DormantVersion)
 
 
 async def _read(

@@ -34,14 +34,18 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
+from models.automation.inbox.commands import Verdict, judge_again, keep_dispatched
+from models.automation.inbox.rules import Judgement, Outcome, shortened
 from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
 from models.automation.triggers.rules import (
+    concerns_change,
+    concerns_event,
     kind_of,
-    matches_change,
-    matches_event,
     merged,
+    mismatch,
     payload_of,
     touches,
+    unmet_condition,
     with_part,
 )
 from models.automation.triggers.subscribers import (
@@ -134,14 +138,22 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
     events = await _CLAIM.rows(work, {"after": after, "limit": BATCH})
     cache = SubscriberCache(work)
     event_ids: list[int] = []
+    postponed: list[JsonObject] = []
+    verdicts: list[Verdict] = []
     for event in events:
         subscribers = await cache.subscribers_of(event)
-        answered = await _answer_all(work, event, subscribers)
-        if len(answered) == len(subscribers) or _is_given_up(event):
+        answered = await _answer_all(work, event, subscribers, verdicts)
+        left = [one.automation_id for one in subscribers if str(one.automation_id) not in answered]
+        if not left or _is_given_up(event):
             event_ids.append(event.id)
+            given_up = Judgement(Outcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
+            verdicts += [Verdict(event.event_id, one, given_up) for one in left]
         else:
-            postponed = {"event": event.id, "backoff": backoff(event.attempts)}
-            await _POSTPONE.execute(work, {**postponed, "answered": {ANSWERED_BY: answered}})
+            late = {"event": event.id, "backoff": backoff(event.attempts)}
+            postponed.append({**late, "answered": {ANSWERED_BY: answered}})
+    await keep_dispatched(work, events, verdicts)
+    for one in postponed:
+        await _POSTPONE.execute(work, one)
     if event_ids:
         await _DELETE.execute(work, {"ids": event_ids})
     return events
@@ -160,16 +172,24 @@ def _is_given_up(event: TriggerEvent) -> bool:
 
 
 async def _answer_all(
-    work: UnitOfWork, event: TriggerEvent, subscribers: Sequence[Subscriber]
+    work: UnitOfWork,
+    event: TriggerEvent,
+    subscribers: Sequence[Subscriber],
+    verdicts: list[Verdict],
 ) -> list[str]:
-    """The ids of the automations that have answered the event, now or in an earlier attempt."""
+    """The ids of the automations that have answered the event, now or in an earlier attempt.
+
+    Adds a verdict for each that it concerned and that answered it now.
+    """
     before = event.payload.get(ANSWERED_BY, ())
     answered = []
     for subscriber in subscribers:
         automation_id = str(subscriber.automation_id)
         try:
             if automation_id not in before:
-                await _answer(work, event, subscriber)
+                judgement = await _answer(work, event, subscriber)
+                if judgement is not None:
+                    verdicts.append(Verdict(event.event_id, subscriber.automation_id, judgement))
             answered.append(automation_id)
         except Exception as error:
             if is_connection_lost(error):
@@ -183,28 +203,47 @@ async def _answer_all(
     return answered
 
 
-async def _answer(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
+async def _answer(
+    work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
+) -> Judgement | None:
+    """The outcome of an event for an automation; None when it is of another kind."""
+    if not _concerns(event, subscriber):
+        return None
+    if subscriber.dormant is not None:
+        return Judgement(subscriber.dormant)
     try:
-        if not await evaluate_bounded(lambda: _matches(event, subscriber, work.now)):
-            return
+        unmet = await evaluate_bounded(lambda: _unmet(event, subscriber, work.now))
     except BindingError as error:
         async with work.savepoint():
             await notify_filter_failed(work, subscriber, error.message)
-        return
+        return Judgement(Outcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+    if unmet is not None:
+        return Judgement(Outcome.FILTERED, detail=unmet)
     async with work.savepoint():
-        await _act(work, event, subscriber)
+        return await _act(work, event, subscriber)
 
 
-def _matches(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> bool:
-    """True when the trigger matches the event, as far as that is known without the database.
+def _concerns(event: TriggerEvent, subscriber: Subscriber) -> bool:
+    """True when an event is one that a trigger waits for, or changes one that it waited for."""
+    if event.kind == EventKind.RECORD_DATE_REACHED:
+        return True
+    if event.kind != EventKind.RECORD_CHANGED:
+        return concerns_event(subscriber.config, event.subject_id, event.payload)
+    if subscriber.dormant is None and _is_kept(event, subscriber):
+        return True
+    return concerns_change(subscriber.config, event.payload)
+
+
+def _unmet(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> JsonObject | None:
+    """The term of a trigger that an event does not meet, as far as the payload tells.
 
     Raises BindingError when a filter cannot be evaluated.
     """
     if _is_kept(event, subscriber) or event.kind == EventKind.RECORD_DATE_REACHED:
-        return True
+        return None
     if event.kind == EventKind.RECORD_CHANGED:
-        return matches_change(subscriber.config, event.payload, Asked(subscriber.fields, now))
-    return matches_event(subscriber.config, event.subject_id, event.payload)
+        return mismatch(subscriber.config, event.payload, Asked(subscriber.fields, now))
+    return unmet_condition(subscriber.config, event.payload)
 
 
 def _is_kept(event: TriggerEvent, subscriber: Subscriber) -> bool:
@@ -213,16 +252,15 @@ def _is_kept(event: TriggerEvent, subscriber: Subscriber) -> bool:
     return event.kind == EventKind.RECORD_CHANGED and (dated or subscriber.debounces)
 
 
-async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
+async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> Judgement | None:
     changed = event.kind == EventKind.RECORD_CHANGED
     if event.kind == EventKind.RECORD_DATE_REACHED:
-        await start_run_for_date(work, event, subscriber)
-    elif changed and subscriber.kind is TriggerKind.RECORD_DATE_REACHED:
-        await start_runs_for_moved_date(work, event, subscriber)
-    elif changed and subscriber.debounces:
-        await debounce(work, event, subscriber)
-    else:
-        await start_run(work, subscriber, _trigger_payload(event), event.chain, event.event_id)
+        return await start_run_for_date(work, event, subscriber)
+    if changed and subscriber.kind is TriggerKind.RECORD_DATE_REACHED:
+        return await start_runs_for_moved_date(work, event, subscriber)
+    if changed and subscriber.debounces:
+        return await debounce(work, event, subscriber)
+    return await start_run(work, subscriber, _trigger_payload(event), event.chain, event.event_id)
 
 
 def _trigger_payload(event: TriggerEvent) -> JsonObject:
@@ -246,7 +284,9 @@ _LOCK_CHANGE = PreparedStatement(
 )
 
 
-async def debounce(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
+async def debounce(
+    work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
+) -> Judgement | None:
     """Merge a change into the debounced change of its record, or begin one with it.
 
     Only a change of the trigger's own kind begins one. A change of other fields than the trigger
@@ -258,18 +298,35 @@ async def debounce(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
     """
     config, change = subscriber.config, event.payload
     if change["system"] and not config.get("includeSystemChanges"):
-        return
+        return _ignored(subscriber, change, {"includeSystemChanges": False}, value=True)
     key = {"automation_id": subscriber.automation_id, "record_id": Id(change["record"]["id"])}
     counts = touches(config, change)
     due_at = event.created_at + timedelta(seconds=config["debounceSeconds"])
     row = await _LOCK_CHANGE.first(work, key)
     if row is None and counts and kind_of(change) is subscriber.kind:
         if await _insert_change(work, event, {**key, "due_at": due_at}):
-            return
+            return _debounced(event.event_id)
         # Another dispatcher inserted it meanwhile.
         row = await _LOCK_CHANGE.first(work, key)
-    if row is not None:
-        await _merge_change(work, event, row, max(row.due_at, due_at) if counts else row.due_at)
+    if row is None:
+        return _ignored(
+            subscriber, change, {"fieldKeys": config.get("fieldKeys")}, change["changedKeys"]
+        )
+    await _merge_change(work, event, row, max(row.due_at, due_at) if counts else row.due_at)
+    return _debounced(row.first_event_id)
+
+
+def _debounced(first_event_id: Id) -> Judgement:
+    return Judgement(Outcome.DEBOUNCED, detail={"eventId": str(first_event_id)})
+
+
+def _ignored(
+    subscriber: Subscriber, change: JsonObject, term: JsonObject, value: object
+) -> Judgement | None:
+    """The outcome of a change that begins no debounced one; None for one of another kind."""
+    if not concerns_change(subscriber.config, change):
+        return None
+    return Judgement(Outcome.FILTERED, detail={"term": term, "value": value})
 
 
 async def _insert_change(work: UnitOfWork, event: TriggerEvent, values: JsonObject) -> bool:
@@ -385,19 +442,27 @@ async def start_debounced_runs(work: UnitOfWork) -> int:
 
 
 async def _start_debounced_run(work: UnitOfWork, row: DueChange) -> None:
+    judgement = await _judge_debounced(work, row)
+    await judge_again(work, Verdict(row.first_event_id, row.automation_id, judgement))
+
+
+async def _judge_debounced(work: UnitOfWork, row: DueChange) -> Judgement:
     subscriber = None if row.kind is None else await load_subscriber(work, row, row.workspace_id)
     if (
         subscriber is None
         or str(subject_of(subscriber.config)) != row.change["record"]["databaseId"]
     ):
-        return
+        return Judgement(Outcome.DISABLED)
+    if not concerns_change(subscriber.config, row.change):
+        return Judgement(
+            Outcome.FILTERED, detail={"term": "The changes together are none of this kind."}
+        )
     try:
         asked = Asked(subscriber.fields, work.now)
-        matches = await evaluate_bounded(
-            lambda: matches_change(subscriber.config, row.change, asked)
-        )
+        unmet = await evaluate_bounded(lambda: mismatch(subscriber.config, row.change, asked))
     except BindingError as error:
         await notify_filter_failed(work, subscriber, error.message)
-        return
-    if matches:
-        await start_run(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)
+        return Judgement(Outcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+    if unmet is not None:
+        return Judgement(Outcome.FILTERED, detail=unmet)
+    return await start_run(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)

@@ -23,6 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations.rules.triggers.kinds import subject_of
+from models.automation.inbox.rules import Judgement, Outcome
 from models.automation.triggers.rules import LONGEST_WINDOW, DateWatch
 from models.automation.triggers.subscribers import Subscriber, load_subscriber, start_run
 from models.core.base import Id, JsonObject
@@ -281,7 +282,7 @@ _POLL_BY = PreparedStatement(
 
 async def start_runs_for_moved_date(
     work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
-) -> None:
+) -> Judgement | None:
     """Start the runs of dates in a change that polls miss, and have a new date polled in time.
 
     The subscription is locked, so that no poll runs meanwhile.
@@ -290,47 +291,50 @@ async def start_runs_for_moved_date(
     subscription = await _LOCK.first(work, key)
     watch = await _watch_of(work, subscriber, event.subject_id)
     if subscription is None or watch is None:
-        return
-    change = event.payload
+        return None
+    change, judgement = event.payload, None
     was = watch.due_of(change["before"])
     due = None if change["gone"] else watch.due_of(change["record"])
     if was == due:
-        return
+        return None
     if was is not None and subscription.polled_until < was <= event.created_at:
-        await _start_run(work, subscriber, change["before"], was, event.chain)
+        judgement = await _start_run(work, subscriber, change["before"], was, event.chain)
     if due is None:
-        return
+        return judgement
     if due > subscription.polled_until:
         await _POLL_BY.execute(work, {"automation": subscriber.automation_id, "due": due})
     elif due >= event.created_at:
-        await _start_run(work, subscriber, change["record"], due, event.chain)
+        return await _start_run(work, subscriber, change["record"], due, event.chain)
+    return judgement
 
 
-async def start_run_for_date(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
+async def start_run_for_date(
+    work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
+) -> Judgement:
     """Start the run of a date that a poll found, unless the record has been deleted since."""
+    gone = Judgement(Outcome.FILTERED, detail={"term": "The record still has the date."})
     record_id = Id(event.payload["recordId"])
     row = await find_record(work, event.workspace_id, record_id)
     if row is None or subject_of(subscriber.config) != row.database_id:
-        return
+        return gone
     watch = await _watch_of(work, subscriber, row.database_id)
     due = None if watch is None else watch.due(event.payload["value"])
     try:
         schema = await load_schema(work, event.workspace_id, row.database_id)
     except NotFoundError:
-        return
+        return gone
     if due is None:
-        return
+        return gone
     (detail,) = await record_details(work, any_automation(event.workspace_id), schema, [row])
-    await _start_run(
-        work, subscriber, detail.to_json(), due, await _chain_of(work, event, record_id, due)
-    )
+    chain = await _chain_of(work, event, record_id, due)
+    return await _start_run(work, subscriber, detail.to_json(), due, chain)
 
 
 async def _start_run(
     work: UnitOfWork, subscriber: Subscriber, shown: JsonObject, due: datetime, chain: list[Id]
-) -> None:
+) -> Judgement:
     payload = {"record": shown, "dueAt": wire_timestamp(due)}
-    await start_run(work, subscriber, payload, chain, shown["id"], payload["dueAt"])
+    return await start_run(work, subscriber, payload, chain, shown["id"], payload["dueAt"])
 
 
 async def _watch_of(work: UnitOfWork, subscriber: Subscriber, database_id: Id) -> DateWatch | None:

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from models.automation.automations.rules.language.filters import CHANGE, STATE, Asked, passes
+from models.automation.automations.rules.language.filters import (
+    CHANGE,
+    STATE,
+    Asked,
+    failed_part,
+    passes,
+)
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
@@ -61,31 +67,50 @@ def changes_anything(change: JsonObject) -> bool:
     return moved or bool(change["changedKeys"])
 
 
+def concerns_change(config: JsonObject, change: JsonObject) -> bool:
+    """True when a change is of the kind that a trigger on records waits for."""
+    if config["kind"] == TriggerKind.RECORD_MATCHES:
+        return not change["gone"]
+    if config["kind"] == TriggerKind.RECORD_DATE_REACHED:
+        return False
+    return config["kind"] == kind_of(change) and changes_anything(change)
+
+
 def matches_change(config: JsonObject, change: JsonObject, context: Asked) -> bool:
     """True when a trigger on records matches a change.
 
     Raises BindingError when its filter cannot be evaluated.
     """
+    return concerns_change(config, change) and mismatch(config, change, context) is None
+
+
+def mismatch(config: JsonObject, change: JsonObject, context: Asked) -> JsonObject | None:
+    """The term of a trigger that a change of its kind does not meet, with the value it met.
+
+    None when the trigger matches. Raises BindingError when its filter cannot be evaluated.
+    """
     if change["system"] and not config.get("includeSystemChanges"):
-        return False
-    if config["kind"] == TriggerKind.RECORD_MATCHES:
-        return _begins_to_match(config["filter"], change, context)
-    if config["kind"] != kind_of(change) or not changes_anything(change):
-        return False
+        return {"term": {"includeSystemChanges": False}, "value": True}
     predicate = config.get("filter")
-    return touches(config, change) and passes(predicate, CHANGE, payload_of(change), context)
+    if config["kind"] == TriggerKind.RECORD_MATCHES:
+        state = {"record": change["record"]}
+        if not passes(predicate, STATE, state, context):
+            return failed_part(predicate, STATE, state, context)
+        if _matched(predicate, change["before"], context):
+            return {"term": "The record matched the filter before the change."}
+        return None
+    if not touches(config, change):
+        return {"term": {"fieldKeys": config["fieldKeys"]}, "value": change["changedKeys"]}
+    payload = payload_of(change)
+    if not passes(predicate, CHANGE, payload, context):
+        return failed_part(predicate, CHANGE, payload, context)
+    return None
 
 
 def touches(config: JsonObject, change: JsonObject) -> bool:
     """True when a field changed that `fieldKeys` names; without `fieldKeys`, any field counts."""
     wanted = config.get("fieldKeys")
     return not wanted or not set(wanted).isdisjoint(change["changedKeys"])
-
-
-def _begins_to_match(given: object, change: JsonObject, asked: Asked) -> bool:
-    if change["gone"] or not passes(given, STATE, {"record": change["record"]}, asked):
-        return False
-    return not _matched(given, change["before"], asked)
 
 
 def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
@@ -98,22 +123,31 @@ def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
         return False
 
 
-def matches_event(config: JsonObject, subject_id: Id, payload: JsonObject) -> bool:
-    """True when a trigger matches an event that is no change of a record."""
+def concerns_event(config: JsonObject, subject_id: Id, payload: JsonObject) -> bool:
+    """True when an event that is no change of a record is one that a trigger waits for."""
     match config["kind"]:
         case TriggerKind.BUTTON_PRESSED:
             return bool(payload["fieldKey"] == config["fieldKey"])
-        case TriggerKind.DATA_SOURCE_FINISHED:
-            return config["on"] in ("any", payload["run"]["status"])
         case TriggerKind.AUTOMATION_FAILED:
             wanted = config["automationIds"]
             return wanted == "any" or str(subject_id) in {one.lower() for one in wanted}
-        case TriggerKind.TIME_ENTRY_COMPLETED:
-            asked = ((key, config.get(key)) for key in ("targetKind", "databaseId"))
-            entry = payload["entry"]
-            return all(want is None or want.lower() == entry.get(key) for key, want in asked)
         case _:
             return True
+
+
+def unmet_condition(config: JsonObject, payload: JsonObject) -> JsonObject | None:
+    """The condition of a trigger that an event of its kind does not meet, with the value."""
+    match config["kind"]:
+        case TriggerKind.DATA_SOURCE_FINISHED:
+            status = payload["run"]["status"]
+            if config["on"] not in ("any", status):
+                return {"term": {"on": config["on"]}, "value": status}
+        case TriggerKind.TIME_ENTRY_COMPLETED:
+            for key in ("targetKind", "databaseId"):
+                wanted, value = config.get(key), payload["entry"].get(key)
+                if wanted is not None and wanted.lower() != value:
+                    return {"term": {key: wanted}, "value": value}
+    return None
 
 
 MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}

@@ -18,6 +18,7 @@ from models.automation.automations.rules.triggers.kinds import (
     subject_of,
 )
 from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.inbox.rules import Judgement, Outcome
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
@@ -42,6 +43,8 @@ class Subscriber:
     version: RunnableVersion
     fields: FieldSpecs
     """The fields of its database, when it filters the changes of records."""
+    dormant: Outcome | None = None
+    """The reason why it starts no run, of an automation that may not run."""
 
     @property
     def automation_id(self) -> Id:
@@ -106,9 +109,9 @@ class SubscriberCache:
         self._subscribers: dict[Id, Subscriber | None] = {}
 
     async def subscribers_of(self, event: TriggerEvent) -> list[Subscriber]:
-        """The automations that subscribe to an event.
+        """The automations that subscribe to an event, and those that would if they might run.
 
-        Each was published and enabled when the event was emitted, and is so now.
+        Each of the others was published and enabled when the event was emitted, and is so now.
         """
         found = [
             await self._subscriber(row, event.workspace_id)
@@ -123,9 +126,9 @@ class SubscriberCache:
             self._subscriptions[key] = await _subscriptions(self._work, event)
         return self._subscriptions[key]
 
-    async def _subscriber(self, row: Subscription, workspace_id: Id) -> Subscriber | None:
+    async def _subscriber(self, row: AutomationSubscription, workspace_id: Id) -> Subscriber | None:
         if row.automation_id not in self._subscribers:
-            found = await load_subscriber(self._work, row, workspace_id)
+            found = await _load_any(self._work, row, workspace_id)
             self._subscribers[row.automation_id] = found
         return self._subscribers[row.automation_id]
 
@@ -146,10 +149,36 @@ async def load_subscriber(
     version = await runnable_versions.live(work, workspace_id, subscription.automation_id)
     if version is None:
         return None
+    return await _subscriber_of(work, subscription, workspace_id, version)
+
+
+async def _load_any(
+    work: UnitOfWork, subscription: AutomationSubscription, workspace_id: Id
+) -> Subscriber | None:
+    """As `load_subscriber`, or one that may not run, with the reason."""
+    this = workspace_id, subscription.automation_id
+    if subscription.dormant is None:
+        found = await load_subscriber(work, subscription, workspace_id)
+        if found is not None:
+            return found
+    version, reason = await runnable_versions.dormant(work, *this)
+    if version is None or reason is None:
+        return None
+    dormant = Outcome(reason)
+    return await _subscriber_of(work, subscription, workspace_id, version, dormant)
+
+
+async def _subscriber_of(
+    work: UnitOfWork,
+    subscription: Subscription,
+    workspace_id: Id,
+    version: RunnableVersion,
+    dormant: Outcome | None = None,
+) -> Subscriber | None:
     config = version.trigger_config
     if (config["kind"], subject_of(config)) != (subscription.kind, subscription.subject_id):
         return None
-    return Subscriber(workspace_id, version, await _fields(work, workspace_id, config))
+    return Subscriber(workspace_id, version, await _fields(work, workspace_id, config), dormant)
 
 
 async def _fields(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> FieldSpecs:
@@ -178,14 +207,14 @@ MAX_NOTIFIED = 20
 
 async def start_run(
     work: UnitOfWork, subscriber: Subscriber, payload: JsonObject, chain: list[Id], *names: object
-) -> None:
+) -> Judgement:
     """Accept a run whose id follows from `names`; repeating this changes nothing.
 
     A chain of runs that is too long ends here, with a notification (interface.md#chains-of-runs).
     """
     if is_too_long(chain):
         await _notify_loop(work, subscriber)
-        return
+        return Judgement(Outcome.LOOP, detail={"chain": [str(one) for one in chain]})
     request = RunRequest(
         RUN_SOURCES[subscriber.kind],
         payload,
@@ -193,7 +222,8 @@ async def start_run(
         chain=tuple(chain),
     )
     actor = automation_actor(subscriber.workspace_id, subscriber.automation_id)
-    await accept(work, actor, subscriber.version, request)
+    accepted = await accept(work, actor, subscriber.version, request)
+    return accepted.judgement
 
 
 async def _notify_loop(work: UnitOfWork, subscriber: Subscriber) -> None:

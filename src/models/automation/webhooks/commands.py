@@ -1,6 +1,6 @@
 """Taking a call to a webhook: the version behind a token, one run, and its answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from sqlalchemy import LargeBinary, Text, and_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor
@@ -18,6 +18,8 @@ from models.automation.automations.rules.triggers.configs import read_trigger
 from models.automation.automations.rules.triggers.kinds import TriggerKind, WebhookTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import webhook_secret_place
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received, shortened
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.store import sealed_secret
 from models.automation.webhooks.rules import (
@@ -25,14 +27,23 @@ from models.automation.webhooks.rules import (
     call_key,
     deduplication,
     is_genuine,
+    kept_call,
     lets_through,
     read_payload,
+    refused_call,
+    unmet_term,
 )
 from models.automation.webhooks.tables import webhook_receipt
 from models.core.base import Id, JsonObject, Shape
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
-from runtime.errors import InternalError, MethodNotAllowedError, NotFoundError, UnauthorizedError
+from runtime.errors import (
+    InternalError,
+    MethodNotAllowedError,
+    PayloadTooLargeError,
+    PlatformError,
+    UnauthorizedError,
+)
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
@@ -113,33 +124,47 @@ class Hook:
         return [keys.unseal(one, place).decode() for one in sealed]
 
 
-_trigger = GRAPH.trigger_config
+class _AddressedVersion(HookedVersion, runnable_versions.Dormant, Protocol): ...
+
 
 _HOOK = PreparedStatement(
-    runnable_versions.LIVE.add_columns(
+    runnable_versions.DORMANT.add_columns(
         AUTOMATION.workspace_id,
         AUTOMATION.sealed_webhook_secret,
         AUTOMATION.sealed_previous_webhook_secret,
         AUTOMATION.previous_webhook_secret_until,
-        sealed_secret(AUTOMATION.workspace_id, _trigger["secretName"].astext),
-    ).where(
-        AUTOMATION.webhook_token == bindparam("token", type_=Text),
-        _trigger["kind"].astext == TriggerKind.WEBHOOK.value,
-    ),
-    HookedVersion,
+        sealed_secret(AUTOMATION.workspace_id, GRAPH.trigger_config["secretName"].astext),
+    ).where(AUTOMATION.webhook_token == bindparam("token", type_=Text)),
+    _AddressedVersion,
 )
 
 
-async def find_hook(work: Work, token: str) -> Hook:
-    """The webhook behind a token. Every reason for a refusal gives the same error.
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A webhook that takes no calls, and the reason."""
 
-    Raises NotFoundError unless a published, enabled automation with this trigger has the token.
+    workspace_id: Id
+    automation_id: Id
+    outcome: Outcome
+
+
+async def find_hook(work: Work, token: str) -> Hook | Closed | None:
+    """The webhook behind a token; closed unless a published, enabled automation has it.
+
+    None for a token of no automation. Callers are told of each refusal in the same words.
     """
     row = await _HOOK.first(work, {"token": "" if "\x00" in token else token})
     if row is None:
-        raise NotFoundError("webhook")
-    trigger = read_trigger(row.trigger_config)
-    assert isinstance(trigger, WebhookTrigger), "the statement asks for this kind"
+        return None
+    reason = runnable_versions.dormancy(row)
+    config: JsonObject | None = row.trigger_config
+    if config is None or config["kind"] != TriggerKind.WEBHOOK:
+        # Its address is known, but no version of it is called by it.
+        reason = runnable_versions.Dormancy.NO_PUBLISHED_VERSION
+    if config is None or reason is not None:
+        return Closed(row.workspace_id, row.automation_id, Outcome(reason or Outcome.DISABLED))
+    trigger = read_trigger(config)
+    assert isinstance(trigger, WebhookTrigger), "its kind says so"
     return Hook(row.workspace_id, row.automation_id, trigger, row)
 
 
@@ -152,44 +177,84 @@ SKIPPED = WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
 async def receive(
     work: UnitOfWork, keys: KeyRing, hook: Hook, delivery: Delivery
 ) -> WebhookReceiptBody:
-    """Start the run of a call, unless the same call did so before.
+    """Start the run of a call, unless the same call did so before; the inbox keeps the call.
 
     Raises WrongMethodError, UnverifiedError, and ValidationError for a body that cannot be read.
     """
     trigger = hook.trigger
     if delivery.method not in trigger.methods:
         raise WrongMethodError(trigger.methods)
-    if not is_genuine(trigger, hook.secrets(keys, work.now), delivery, work.now):
+    secrets = hook.secrets(keys, work.now)
+    if not is_genuine(trigger, secrets, delivery, work.now):
         raise UnverifiedError(basic=trigger.auth == "basic")
     payload = read_payload(trigger, delivery)
+    receipt, judgement = await _judged(work, hook, delivery, payload)
+    call = _call(hook.workspace_id, hook.automation_id, kept_call(payload, delivery, secrets))
+    await keep(work, call, {hook.automation_id: judgement})
+    return receipt
+
+
+async def _judged(
+    work: UnitOfWork, hook: Hook, delivery: Delivery, payload: JsonObject
+) -> tuple[WebhookReceiptBody, Judgement]:
+    trigger = hook.trigger
     if not await evaluate_bounded(lambda: lets_through(trigger, payload, work.now)):
-        return FILTERED
+        term = await evaluate_bounded(lambda: unmet_term(trigger, payload, work.now))
+        return FILTERED, Judgement(Outcome.FILTERED, detail=term)
     rule = deduplication(trigger, delivery)
     key = None
     if rule is not None:
         key = await evaluate_bounded(lambda: call_key(rule, delivery, payload))
     run_id = new_id()
     if rule is None or key is None:
-        return await _start(work, hook, payload, run_id)
+        accepted = await _accepted(work, hook, payload, run_id)
+        return _receipt_of(accepted), accepted.judgement
     earlier = await _claim(work, hook, key, run_id, rule.window_seconds)
     if earlier is not None:
-        return earlier
-    receipt = await _start(work, hook, payload, run_id)
-    if receipt is SKIPPED:
+        return earlier, Judgement(Outcome.DUPLICATE, earlier.run_id)
+    accepted = await _accepted(work, hook, payload, run_id)
+    if accepted.skipped:
         # The call started no run, so the same call may try again.
         await _FORGET.execute(work, _place(hook, key))
-    return receipt
+    return _receipt_of(accepted), accepted.judgement
 
 
-async def _start(
-    work: UnitOfWork, hook: Hook, payload: JsonObject, run_id: Id
-) -> WebhookReceiptBody:
+async def _accepted(work: UnitOfWork, hook: Hook, payload: JsonObject, run_id: Id) -> Accepted:
     actor = automation_actor(hook.workspace_id, hook.automation_id)
     request = RunRequest(RunSource.WEBHOOK, payload, run_id=run_id)
-    accepted = await accept(work, actor, hook.version, request)
+    return await accept(work, actor, hook.version, request)
+
+
+def _receipt_of(accepted: Accepted) -> WebhookReceiptBody:
     if accepted.skipped:
         return SKIPPED
-    return WebhookReceiptBody(run_id=run_id, status=RunStatus.QUEUED, duplicate=False)
+    return WebhookReceiptBody(run_id=accepted.run_id, status=RunStatus.QUEUED, duplicate=False)
+
+
+def _call(workspace_id: Id, automation_id: Id, payload: JsonObject) -> Received:
+    return Received(new_id(), workspace_id, EventSource.WEBHOOK, automation_id, payload)
+
+
+_REFUSED: Mapping[type[PlatformError], Outcome] = {
+    WrongMethodError: Outcome.WRONG_METHOD,
+    UnverifiedError: Outcome.UNVERIFIED,
+    PayloadTooLargeError: Outcome.TOO_LARGE,
+}
+
+
+async def keep_refused(
+    work: Work, keys: KeyRing, hook: Hook | Closed, delivery: Delivery, refusal: PlatformError
+) -> None:
+    """Keep a call that was refused, by a statement of its own: its transaction is undone."""
+    if isinstance(hook, Closed):
+        payload = refused_call(None, delivery, [])
+        judgement = Judgement(hook.outcome)
+    else:
+        payload = refused_call(hook.trigger, delivery, hook.secrets(keys, work.now))
+        outcome = _REFUSED.get(type(refusal), Outcome.INVALID)
+        judgement = Judgement(outcome, detail={"message": shortened(refusal.message)})
+    call = _call(hook.workspace_id, hook.automation_id, payload)
+    await keep(work, call, {hook.automation_id: judgement})
 
 
 _receipt = webhook_receipt.c

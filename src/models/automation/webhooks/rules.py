@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
+from models.automation.automations.rules.language.failed_terms import failed_term
 from models.automation.automations.rules.language.filters import matches
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.triggers.webhooks import (
@@ -27,6 +28,7 @@ from models.automation.automations.rules.triggers.webhooks import (
     Signature,
     Webhook,
 )
+from models.automation.inbox.rules import MAX_PAYLOAD, REDACTED, masked
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import saved_expression
@@ -39,6 +41,7 @@ from runtime.content_types import (
 )
 from runtime.crypto import fingerprint
 from runtime.errors import ValidationError
+from runtime.redaction import Redaction
 from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
 
 
@@ -191,6 +194,56 @@ def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
         return False
 
 
+def unmet_term(webhook: Webhook, payload: JsonObject, now: datetime) -> JsonObject:
+    """The term of the filter that the payload does not meet, with the value it met."""
+    variables: JsonObject = {"trigger": payload}
+
+    def holds(part: object) -> bool:
+        if isinstance(part, dict):
+            return matches(part, variables, now)
+        return saved_expression(str(part)).evaluate(variables) is True
+
+    return failed_term(webhook.filter, holds, variables)
+
+
+def kept_call(payload: JsonObject, delivery: Delivery, secrets: Sequence[str]) -> JsonObject:
+    """The payload of a call as the inbox keeps it: without what may be a secret."""
+    raw = delivery.query + delivery.body
+    if any(secret and secret.encode() in raw for secret in secrets):
+        payload = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
+    return {**payload, "query": masked(payload["query"]), "body": masked(payload["body"])}
+
+
+MAX_EXCERPT = 4_096
+"""Bytes of the body of a refused call that are kept, as text."""
+
+
+def refused_call(webhook: Webhook | None, delivery: Delivery, secrets: Sequence[str]) -> JsonObject:
+    """A call that was refused, as the inbox keeps it; what cannot be read is text."""
+    try:
+        query: object = _fields(delivery.query, "query")
+    except ValidationError:
+        query = {}
+    whole = len(delivery.body) <= MAX_PAYLOAD
+    try:
+        body, encoding = _body(delivery) if whole else (None, None)
+    except ValidationError:
+        whole = False
+    if not whole:
+        text = delivery.body[:MAX_EXCERPT].decode("utf-8", "replace").replace("\x00", "\ufffd")
+        body, encoding = text, "text"
+    payload: JsonObject = {
+        "method": delivery.method,
+        "headers": _safe_headers(webhook, delivery),
+        "query": query,
+        "body": body,
+        "bodyEncoding": encoding,
+        "webhookId": delivery.header("webhook-id"),
+    }
+    redacted = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
+    return {**redacted, "query": masked(redacted["query"]), "body": masked(redacted["body"])}
+
+
 def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
     """The deduplication of calls: as configured, or else by a standard header of the call."""
     given = (how for how in _BY_DEFAULT if delivery.header(str(how.name)))
@@ -248,10 +301,11 @@ def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
     }
 
 
-def _safe_headers(webhook: Webhook, delivery: Delivery) -> JsonObject:
+def _safe_headers(webhook: Webhook | None, delivery: Delivery) -> JsonObject:
     """The headers, except credentials, signatures and headers that look like them."""
-    hidden = {SECRET_HEADER.lower(), (webhook.header or "").lower()}
-    hidden.add((webhook.signing.header or "").lower())
+    hidden = {SECRET_HEADER.lower()}
+    if webhook is not None:
+        hidden |= {(webhook.header or "").lower(), (webhook.signing.header or "").lower()}
     headers: dict[str, str] = {}
     for name, value in delivery.headers:
         if name in hidden or _TRANSPORT.match(name) or _SECRETIVE.search(name) or "\x00" in value:

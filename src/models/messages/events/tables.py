@@ -46,12 +46,14 @@ class TriggerEvent(SQLModel, table=True):
 
 
 class AutomationSubscription(SQLModel, table=True):
-    """The subscription of a published and enabled automation; no `subject_id` means any subject.
+    """The subscription of an automation; no `subject_id` means any subject.
 
     Writers check it for subscribers; the automation itself decides whether a run may start. Events
     numbered up to `after_event` are older than the subscription. `include_system` includes changes
-    that the platform makes by itself. For an automation with a trigger on dates, dates up to
-    `polled_until` have been answered, and the next poll is due at `next_poll_at`.
+    that the platform makes by itself. `dormant` is the reason why no run starts, of an automation
+    that is disabled, archived or unpublished: the inbox says so of each event. For an automation
+    with a trigger on dates, dates up to `polled_until` have been answered, and the next poll is due
+    at `next_poll_at`.
     """
 
     __tablename__ = "automation_subscription"
@@ -69,6 +71,7 @@ class AutomationSubscription(SQLModel, table=True):
     workspace_id: Id
     kind: str
     subject_id: Id | None = None
+    dormant: str | None = None
     include_system: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     after_event: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}

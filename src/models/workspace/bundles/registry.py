@@ -117,6 +117,8 @@ LEFT_OUT: Mapping[str, str] = {
     "request_log": _HISTORY,
     "incident": _HISTORY,
     "incident_record": _HISTORY,
+    "inbox_event": _HISTORY,
+    "inbox_outcome": _HISTORY,
     "incident_run": _HISTORY,
     "incident_version": _HISTORY,
     "ungrouped_failure": _HISTORY,

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.bindings import is_binding
+from models.automation.automations.rules.language.failed_terms import failed_term
 from models.automation.automations.rules.language.paths import Path, compile_path
 from models.automation.automations.rules.language.static_reads import never_there
 from models.core.base import JsonObject
@@ -241,9 +242,26 @@ def passes(
     return result
 
 
+def failed_part(
+    predicate: object, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
+) -> JsonObject:
+    """The term of a filter that a payload does not satisfy, as `failed_term`."""
+    known: JsonObject = {
+        name: payload if name == "trigger" else payload.get(name) for name in variables
+    }
+    return failed_term(
+        predicate,
+        lambda part: passes(part, variables, payload, context),
+        {**_values_of(known["record"]), **known},
+    )
+
+
+def _values_of(record: Mapping[str, Any]) -> JsonObject:
+    return {key: value for part in _VALUES for key, value in record[part].items()}
+
+
 def _tree_passes(given: object, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
-    record = known["record"]
-    values = {key: value for part in _VALUES for key, value in record[part].items()}
+    values = _values_of(known["record"])
     variables = {**values, **known}
 
     def passes_leaf(leaf: object) -> bool:

@@ -1,0 +1,235 @@
+"""Keeping events and their outcomes, in the transaction of whatever judged them.
+
+What the dispatcher judges is copied from its queue inside the database, so that no payload is read
+or written once more. Judging an event again replaces the outcome of that automation: a debounced
+event is judged when it comes, and again when its time is over.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    Text,
+    bindparam,
+    case,
+    cast,
+    column,
+    func,
+    insert,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB, Insert
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.inbox.rules import (
+    DISPATCHED,
+    MAX_PAYLOAD,
+    Judgement,
+    Received,
+    outcome_id,
+)
+from models.automation.inbox.tables import InboxEvent, inbox_event, inbox_outcome
+from models.core.base import Id
+from models.messages.events.rules import ANSWERED_BY
+from models.messages.events.tables import TriggerEvent, trigger_event
+from runtime.database import UnitOfWork, Work
+from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.statements import PreparedStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on an event for one automation."""
+
+    event_id: Id
+    automation_id: Id
+    judgement: Judgement
+
+
+_NOW = bindparam("now", type_=Timestamp)
+_VERDICTS = (
+    func.jsonb_to_recordset(cast(bindparam("verdicts", type_=Text), JSONB))
+    .table_valued(
+        *(
+            column(name, inbox_outcome.c[name].type)
+            for name in ("id", "event_id", "automation_id", "outcome", "run_id", "detail", "replay")
+        )
+    )
+    .render_derived(name="verdict", with_types=True)
+)
+_EVENTS = (
+    func.jsonb_to_recordset(cast(bindparam("events", type_=Text), JSONB))
+    .table_valued(
+        *(
+            column(name, inbox_event.c[name].type)
+            for name in ("id", "workspace_id", "source", "subject_id", "payload", "payload_bytes")
+        )
+    )
+    .render_derived(name="received", with_types=True)
+)
+
+
+def _with_outcomes(events: CTE) -> Insert:
+    """The statement that keeps the verdicts on these events, and the events by a CTE beside it."""
+    values = {
+        "id": _VERDICTS.c.id,
+        "workspace_id": events.c.workspace_id,
+        "event_id": events.c.id,
+        "automation_id": _VERDICTS.c.automation_id,
+        "source": events.c.source,
+        "outcome": _VERDICTS.c.outcome,
+        "run_id": _VERDICTS.c.run_id,
+        "detail": func.nullif(_VERDICTS.c.detail, cast(literal("null", Text), JSONB)),
+        "replay": _VERDICTS.c.replay,
+        "received_at": events.c.received_at,
+        "judged_at": _NOW,
+    }
+    kept = upsert(inbox_event).from_select(
+        [one.name for one in inbox_event.columns],
+        select(*(events.c[one.name] for one in inbox_event.columns)),
+    )
+    new = upsert(inbox_outcome).from_select(
+        list(values),
+        select(*values.values()).select_from(
+            events.join(_VERDICTS, _VERDICTS.c.event_id == events.c.id)
+        ),
+    )
+    judged = ("outcome", "run_id", "detail", "judged_at")
+    statement: Insert = new.on_conflict_do_update(
+        index_elements=["id"], set_={name: new.excluded[name] for name in judged}
+    ).add_cte(kept.on_conflict_do_nothing(index_elements=["id"]).cte("kept"))
+    return statement
+
+
+_received = select(*_EVENTS.c, _NOW.label("received_at")).cte("event")
+_KEEP = PreparedStatement(_with_outcomes(_received))
+
+_queued = trigger_event.c
+_payload = _queued.payload.op("-")(literal(ANSWERED_BY, Text))
+_bytes = func.pg_column_size(_queued.payload)
+_dispatched = (
+    select(
+        _queued.event_id.label("id"),
+        _queued.workspace_id,
+        case(
+            {kind.value: source.value for kind, source in DISPATCHED.items()}, value=_queued.kind
+        ).label("source"),
+        _queued.subject_id,
+        case((_bytes <= MAX_PAYLOAD, _payload)).label("payload"),
+        _bytes.label("payload_bytes"),
+        _queued.created_at.label("received_at"),
+    )
+    .where(_queued.id == func.any(bindparam("numbers", type_=ARRAY(BigInteger))))
+    .cte("event")
+)
+_KEEP_DISPATCHED = PreparedStatement(_with_outcomes(_dispatched))
+
+
+async def keep(work: Work, event: Received, judgements: Mapping[Id, Judgement]) -> None:
+    """Keep an event with its outcomes, by the ids of their automations."""
+    verdicts = [Verdict(event.id, one, judgement) for one, judgement in judgements.items()]
+    payload = None if event.payload is None else to_json(event.payload)
+    fits = payload is not None and len(payload) <= MAX_PAYLOAD
+    row = {
+        "id": event.id,
+        "workspace_id": event.workspace_id,
+        "source": event.source,
+        "subject_id": event.subject_id,
+        "payload": event.payload if fits else None,
+        "payload_bytes": 0 if payload is None else len(payload),
+    }
+    await _KEEP.execute(
+        work, {"now": work.now, "events": to_json([row]).decode(), "verdicts": _rows(verdicts)}
+    )
+
+
+async def keep_dispatched(
+    work: UnitOfWork, events: Sequence[TriggerEvent], verdicts: Sequence[Verdict]
+) -> None:
+    """Keep the events of a batch that concerned an automation, while they are in the queue."""
+    judged = {verdict.event_id for verdict in verdicts}
+    numbers = [event.id for event in events if event.event_id in judged]
+    if numbers:
+        values = {"now": work.now, "numbers": numbers, "verdicts": _rows(verdicts)}
+        await _KEEP_DISPATCHED.execute(work, values)
+
+
+def _rows(verdicts: Collection[Verdict]) -> str:
+    rows = [
+        {
+            "id": outcome_id(one.event_id, one.automation_id),
+            "event_id": one.event_id,
+            "automation_id": one.automation_id,
+            "outcome": one.judgement.outcome,
+            "run_id": one.judgement.run_id,
+            "detail": one.judgement.detail,
+            "replay": False,
+        }
+        for one in verdicts
+    ]
+    return to_json(rows).decode()
+
+
+_judged = inbox_outcome.c
+_JUDGE_AGAIN = PreparedStatement(
+    inbox_outcome.update()
+    .where(_judged.id == bindparam("outcome_id", type_=_judged.id.type))
+    .values(
+        outcome=bindparam("outcome", type_=Text),
+        run_id=bindparam("run_id", type_=_judged.run_id.type),
+        detail=bindparam("detail", type_=JSONB(none_as_null=True)),
+        judged_at=_NOW,
+    )
+)
+
+
+async def judge_again(work: UnitOfWork, verdict: Verdict) -> None:
+    """Replace the outcome of an event that was kept before."""
+    judgement = verdict.judgement
+    await _JUDGE_AGAIN.execute(
+        work,
+        {
+            "outcome_id": outcome_id(verdict.event_id, verdict.automation_id),
+            "outcome": judgement.outcome.value,
+            "run_id": judgement.run_id,
+            "detail": judgement.detail,
+            "now": work.now,
+        },
+    )
+
+
+_REPLAYED = PreparedStatement(
+    insert(inbox_outcome).values(
+        **{
+            name: bindparam(name, type_=inbox_outcome.c[name].type)
+            for name, _ in inbox_outcome.columns.items()
+        }
+    )
+)
+
+
+async def keep_replay(
+    work: UnitOfWork, replay_id: Id, event: InboxEvent, automation_id: Id, judgement: Judgement
+) -> None:
+    """Keep what became of the replay of an event."""
+    await _REPLAYED.execute(
+        work,
+        {
+            "id": replay_id,
+            "workspace_id": event.workspace_id,
+            "event_id": event.id,
+            "automation_id": automation_id,
+            "source": event.source,
+            "outcome": judgement.outcome.value,
+            "run_id": judgement.run_id,
+            "detail": judgement.detail,
+            "replay": True,
+            "received_at": event.received_at,
+            "judged_at": work.now,
+        },
+    )

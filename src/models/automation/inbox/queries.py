@@ -1,0 +1,374 @@
+"""The inbox on the wire, and reading it; an event is shown by the automations that the actor sees.
+
+A list reads the newest events that its indexed filters leave, ten thousand at a time, and looks
+through them for the rest. A page that found too little ends there, and its cursor continues.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Protocol
+
+from pydantic import ConfigDict, Field
+from pydantic_core import to_jsonable_python
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Subquery,
+    Text,
+    cast,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
+from models.automation.automations.runnable_versions import (
+    Dormancy,
+    Dormant,
+    dormancy,
+)
+from models.automation.automations.tables import automation
+from models.automation.inbox.rules import REASONS, WITH_RUN, EventSource, Outcome
+from models.automation.inbox.tables import InboxEvent, inbox_event, inbox_outcome
+from models.content.items.joins import ITEM, live_item_of
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.pagination import Listed, Page, PageRequest
+from models.core.values import InputMoment
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+WINDOW = 10_000
+"""Events that one page, and one summary, looks through."""
+_MOST_OUTCOMES = 20
+_MOST_OF_ONE = 500
+_SUMMARY = ("id", "source", "subject_id", "payload_bytes", "received_at")
+_event, _outcome = inbox_event.c, inbox_outcome.c
+
+
+class EventOutcomeShape(Shape):
+    """What became of an event for one automation, and why; a replay is an outcome of its own.
+
+    `detail` is the term of a filter with the value it met, the slot, or the like.
+    """
+
+    id: Id
+    automation_id: Id
+    automation_label: str
+    outcome: Outcome
+    reason: str
+    run_id: Nullable[Id]
+    detail: Nullable[JsonObject]
+    replay: bool
+    judged_at: Moment
+
+
+class TriggerEventSummary(Shape):
+    """Something that came in for automations; `payloadBytes` is the size of its payload.
+
+    `subjectId` is a database, form, data source or automation. Of the outcomes a list has 20.
+    """
+
+    id: Id
+    source: EventSource
+    subject_id: Id
+    payload_bytes: int
+    received_at: Moment
+    outcomes: list[EventOutcomeShape]
+
+
+class TriggerEventList(Listed):
+    """A page of events, newest first. One that a filter has searched may end early, or be empty."""
+
+    events: list[TriggerEventSummary]
+
+
+class TriggerEventDetail(TriggerEventSummary):
+    """One event with its payload, without secrets; null when it was larger than is kept."""
+
+    payload: Nullable[JsonObject]
+
+
+class ReasonCount(Shape):
+    """The events of an automation with one outcome; `eventId` is the newest of them."""
+
+    outcome: Outcome
+    reason: str
+    events: int
+    last_at: Moment
+    event_id: Id
+
+
+class WhyNot(Shape):
+    """The outcomes of an automation's events since a moment, the most frequent first.
+
+    `blocked` is the reason why no trigger starts it now. With `more`, only the newest 10,000 events
+    were counted.
+    """
+
+    automation_id: Id
+    since: Moment
+    blocked: Nullable[Dormancy]
+    events: int
+    runs: int
+    more: bool
+    reasons: list[ReasonCount]
+
+
+class _Row(Protocol):
+    id: Id
+    source: str
+    subject_id: Id
+    payload_bytes: int
+    received_at: datetime
+
+
+class _OutcomeRow(Protocol):
+    id: Id
+    event_id: Id
+    automation_id: Id
+    automation_label: str
+    outcome: str
+    run_id: Id | None
+    detail: JsonObject | None
+    replay: bool
+    judged_at: datetime
+
+
+class EventQuery(Input):
+    """The events that a list holds; `until` is not included."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    source: EventSource | None = None
+    automation_id: InputId | None = None
+    outcome: Outcome | None = None
+    subject_id: InputId | None = None
+    """A database, form, data source or automation."""
+    since: InputMoment | None = None
+    until: InputMoment | None = None
+    text: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """A part of the payload, as it is written, in any case."""
+
+    @property
+    def wire(self) -> JsonObject:
+        """The filters that are set, as JSON."""
+        names = {*EventQuery.model_fields}
+        values = self.model_dump(by_alias=True, exclude_none=True, include=names)
+        return {
+            name: wire_timestamp(one) if isinstance(one, datetime) else to_jsonable_python(one)
+            for name, one in values.items()
+        }
+
+    def judged(self) -> list[ColumnElement[bool]]:
+        """The conditions on outcomes."""
+        bounds = ((_outcome.automation_id, self.automation_id), (_outcome.outcome, self.outcome))
+        return [column == value for column, value in bounds if value is not None]
+
+    def searches(self) -> list[ColumnElement[bool]]:
+        """The conditions on events that no index answers."""
+        bounds = ((_event.source, self.source), (_event.subject_id, self.subject_id))
+        conditions = [column == value for column, value in bounds if value is not None]
+        return conditions if self.text is None else [*conditions, _contains(self.text)]
+
+
+async def list_events(
+    work: UnitOfWork, actor: Actor, page: PageRequest, query: EventQuery
+) -> TriggerEventList:
+    """The events that concerned automations which the actor sees, newest first."""
+    window = _window(actor, page, query).subquery("candidate")
+    is_seen = exists().where(
+        _outcome.workspace_id == actor.workspace_id,
+        _outcome.event_id == _event.id,
+        _outcome.automation_id.in_(open_automations(actor, Level.VIEW)),
+        *query.judged(),
+    )
+    shown = [_event[name] for name in _SUMMARY]
+    rows = await work.rows(
+        select(*shown)
+        .select_from(window)
+        .join(inbox_event, _event.id == window.c.id)
+        .where(_event.workspace_id == actor.workspace_id, is_seen, *query.searches())
+        .order_by(_event.received_at.desc(), _event.id.desc())
+        .limit(page.fetch),
+        of=_Row,
+    )
+    found = page.of(rows, lambda row: (row.received_at, row.id))
+    if found.cursor is None:
+        found = Page(found.items, await _behind(work, page, window))
+    outcomes = await _outcomes(work, actor, [row.id for row in found.items], _MOST_OUTCOMES)
+    return TriggerEventList.of(
+        found, lambda row: TriggerEventSummary(**_summary(row), outcomes=outcomes.get(row.id, []))
+    )
+
+
+def _window(actor: Actor, page: PageRequest, query: EventQuery) -> Select[Any]:
+    """The newest events by what an index answers: their automation, their outcome, their time."""
+    judged = query.judged()
+    table, event_id = (inbox_outcome, _outcome.event_id) if judged else (inbox_event, _event.id)
+    moment = table.c.received_at
+    conditions = [table.c.workspace_id == actor.workspace_id, *judged]
+    if query.since is not None:
+        conditions.append(moment >= query.since)
+    if query.until is not None:
+        conditions.append(moment < query.until)
+    if page.after is not None:
+        conditions.append(tuple_(moment, event_id) < tuple_(*page.after))
+    return (
+        select(moment.label("received_at"), event_id.label("id"))
+        .where(*conditions)
+        .group_by(moment, event_id)
+        .order_by(moment.desc(), event_id.desc())
+        .limit(WINDOW)
+    )
+
+
+async def _behind(work: UnitOfWork, page: PageRequest, window: Subquery) -> str | None:
+    """The cursor behind the window; None when there is nothing beyond."""
+    oldest = select(window.c.received_at, window.c.id).order_by(window.c.received_at, window.c.id)
+    last = await work.first(
+        oldest.add_columns(func.count().over().label("size")).limit(1),
+    )
+    if last is None or last.size < WINDOW:
+        return None
+    return page.cursor_behind(last.received_at, last.id)
+
+
+def _contains(text: str) -> ColumnElement[bool]:
+    """True of events with a text in their payload, in any case; it has no special signs."""
+    payload = func.lower(cast(_event.payload, Text))
+    spellings = {text, json.dumps(text, ensure_ascii=False)[1:-1]}
+    return or_(*(func.strpos(payload, func.lower(literal(one))) > 0 for one in sorted(spellings)))
+
+
+async def get_event(work: UnitOfWork, actor: Actor, event_id: Id) -> TriggerEventDetail:
+    """One event. Raises NotFoundError when it concerned no automation that the actor sees."""
+    row = await find_event(work, actor, event_id)
+    outcomes = await _outcomes(work, actor, [event_id], _MOST_OF_ONE)
+    if event_id not in outcomes:
+        raise NotFoundError("event")
+    return TriggerEventDetail(**_summary(row), outcomes=outcomes[event_id], payload=row.payload)
+
+
+async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> InboxEvent:
+    """The row of an event of the workspace. Raises NotFoundError."""
+    this = _event.workspace_id == actor.workspace_id, _event.id == event_id
+    return await work.one(select(inbox_event).where(*this), "event", of=InboxEvent)
+
+
+def _summary(row: _Row | InboxEvent) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _SUMMARY}
+
+
+async def _outcomes(
+    work: UnitOfWork, actor: Actor, event_ids: Sequence[Id], most: int
+) -> dict[Id, list[EventOutcomeShape]]:
+    """The outcomes that the actor sees of some events, at most `most` of each, the first first."""
+    if not event_ids:
+        return {}
+    place = func.row_number().over(
+        partition_by=_outcome.event_id, order_by=(_outcome.judged_at, _outcome.id)
+    )
+    numbered = (
+        select(inbox_outcome, AUTOMATION.label.label("automation_label"), place.label("place"))
+        .join(*automation_of(inbox_outcome))
+        .where(
+            _outcome.workspace_id == actor.workspace_id,
+            _outcome.event_id.in_(event_ids),
+            _outcome.automation_id.in_(open_automations(actor, Level.VIEW)),
+        )
+        .subquery()
+    )
+    rows = await work.rows(
+        select(numbered).where(numbered.c.place <= most).order_by(numbered.c.place), of=_OutcomeRow
+    )
+    shown: dict[Id, list[EventOutcomeShape]] = {}
+    for row in rows:
+        shown.setdefault(row.event_id, []).append(_shape(row))
+    return shown
+
+
+def _shape(row: _OutcomeRow) -> EventOutcomeShape:
+    outcome = Outcome(row.outcome)
+    return EventOutcomeShape(
+        id=row.id,
+        automation_id=row.automation_id,
+        automation_label=row.automation_label,
+        outcome=outcome,
+        reason=REASONS[outcome],
+        run_id=row.run_id,
+        detail=row.detail,
+        replay=row.replay,
+        judged_at=row.judged_at,
+    )
+
+
+async def why_not(
+    work: UnitOfWork, actor: Actor, automation_id: Id, since: InputMoment | None = None
+) -> WhyNot:
+    """Why an automation did or did not run since a moment, by default within a day."""
+    start = since or work.now - timedelta(days=1)
+    newest = (
+        select(_outcome.outcome, _outcome.received_at, _outcome.event_id)
+        .where(
+            _outcome.workspace_id == actor.workspace_id,
+            _outcome.automation_id == automation_id,
+            _outcome.received_at >= start,
+        )
+        .order_by(_outcome.received_at.desc(), _outcome.event_id.desc())
+        .limit(WINDOW)
+        .subquery("newest")
+    )
+    latest = func.array_agg(
+        aggregate_order_by(newest.c.event_id, newest.c.received_at.desc(), newest.c.event_id.desc())
+    )
+    rows = await work.rows(
+        select(
+            newest.c.outcome,
+            func.count().label("events"),
+            func.max(newest.c.received_at).label("last_at"),
+            latest[1].label("event_id"),
+        )
+        .group_by(newest.c.outcome)
+        .order_by(func.count().desc(), newest.c.outcome)
+    )
+    events = sum(row.events for row in rows)
+    return WhyNot(
+        automation_id=automation_id,
+        since=start,
+        blocked=await _blocked(work, actor, automation_id),
+        events=events,
+        runs=sum(row.events for row in rows if row.outcome in WITH_RUN),
+        more=events >= WINDOW,
+        reasons=[
+            ReasonCount(
+                outcome=Outcome(row.outcome),
+                reason=REASONS[Outcome(row.outcome)],
+                events=row.events,
+                last_at=row.last_at,
+                event_id=row.event_id,
+            )
+            for row in rows
+        ],
+    )
+
+
+async def _blocked(work: UnitOfWork, actor: Actor, automation_id: Id) -> Dormancy | None:
+    row = await work.one(
+        select(
+            automation.c.enabled,
+            automation.c.published_version_id.is_not(None).label("is_published"),
+            ITEM.archived,
+        )
+        .join(*live_item_of(automation))
+        .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id),
+        "automation",
+        of=Dormant,
+    )
+    return dormancy(row)

@@ -1,0 +1,161 @@
+"""Sources of events, outcomes for automations, and what is kept of a payload. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.core.base import Id, JsonObject
+from models.messages.events.rules import EventKind
+from runtime.derived_ids import derived_id
+
+
+class EventSource(StrEnum):
+    """What an event came from."""
+
+    WEBHOOK = "webhook"
+    RECORD = "record"
+    RECORD_DATE = "record_date"
+    FORM = "form"
+    BUTTON = "button"
+    SCHEDULE = "schedule"
+    CALL = "call"
+    FAILURE = "failure"
+    DATA_SOURCE = "data_source"
+    TIME_ENTRY = "time_entry"
+
+
+DISPATCHED: Mapping[EventKind, EventSource] = {
+    EventKind.RECORD_CHANGED: EventSource.RECORD,
+    EventKind.RECORD_DATE_REACHED: EventSource.RECORD_DATE,
+    EventKind.FORM_SUBMITTED: EventSource.FORM,
+    EventKind.BUTTON_PRESSED: EventSource.BUTTON,
+    EventKind.DATA_SOURCE_FINISHED: EventSource.DATA_SOURCE,
+    EventKind.AUTOMATION_FAILED: EventSource.FAILURE,
+    EventKind.TIME_ENTRY_COMPLETED: EventSource.TIME_ENTRY,
+}
+"""The sources of the events that the dispatcher judges."""
+
+
+class Outcome(StrEnum):
+    """What became of an event for one automation, when it was judged."""
+
+    RUN = "run"
+    QUEUED = "queued"
+    """There is a run, which waits for a slot of its concurrency."""
+    PAUSED = "paused"
+    """There is a run, which waits for the end of a pause."""
+    DEBOUNCED = "debounced"
+    FILTERED = "filtered"
+    FILTER_FAILED = "filter_failed"
+    DUPLICATE = "duplicate"
+    SKIPPED = "skipped"
+    """All slots of the automation's concurrency were taken."""
+    DISABLED = "disabled"
+    ARCHIVED = "archived"
+    NO_PUBLISHED_VERSION = "no_published_version"
+    WRONG_METHOD = "wrong_method"
+    UNVERIFIED = "unverified"
+    TOO_LARGE = "too_large"
+    INVALID = "invalid"
+    NOT_ALLOWED = "not_allowed"
+    LOOP = "loop"
+    """The chain of runs that led to it is too long."""
+    PASSED_OVER = "passed_over"
+    """The schedule fired too late, or while an earlier run was open."""
+    FAILED = "failed"
+    """The platform gave up after several attempts."""
+
+
+WITH_RUN = frozenset({Outcome.RUN, Outcome.QUEUED, Outcome.PAUSED})
+"""The outcomes of an event that has its own run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An outcome with what it is due to.
+
+    `detail` is the term of a filter with the value it met, the slot that was taken, or the like.
+    """
+
+    outcome: Outcome
+    run_id: Id | None = None
+    detail: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event as it is kept; `payload` is what a run of it starts with."""
+
+    id: Id
+    workspace_id: Id
+    source: EventSource
+    subject_id: Id
+    payload: JsonObject | None
+
+
+def outcome_id(event_id: Id, automation_id: Id) -> Id:
+    """The id of an automation's outcome: judging an event once more replaces the first."""
+    return derived_id(event_id, automation_id, "outcome")
+
+
+MAX_PAYLOAD = 64 * 1024
+"""Bytes of a payload as it is stored; of a larger one its size is kept."""
+MAX_DETAIL = 2_000
+"""Characters of a text in a detail."""
+REDACTED = "[redacted]"
+
+_SECRETIVE = re.compile(
+    r"passw|secret|token|authori[sz]ation|credential|cookie|(?:api|access|private)[-_ ]?key",
+    re.IGNORECASE,
+)
+_DEPTH = 32
+
+
+def masked(value: object, depth: int = 0) -> object:
+    """A JSON value without the values of keys that are named like secrets."""
+    if isinstance(value, dict):
+        if depth > _DEPTH:
+            return REDACTED
+        return {
+            key: REDACTED
+            if isinstance(item, str) and _SECRETIVE.search(key)
+            else masked(item, depth + 1)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return REDACTED if depth > _DEPTH else [masked(item, depth + 1) for item in value]
+    return value
+
+
+def shortened(value: object) -> object:
+    """A value of a detail, its texts cut, so that a detail stays small."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_DETAIL else f"{value[:MAX_DETAIL]}…"
+    if isinstance(value, dict | list) and len(str(value)) > MAX_DETAIL:
+        return f"{str(value)[:MAX_DETAIL]}…"
+    return value
+
+
+REASONS: dict[Outcome, str] = {
+    Outcome.RUN: "Started a run.",
+    Outcome.QUEUED: "Queued a run until a concurrency slot is free.",
+    Outcome.PAUSED: "Queued a run until the pause ends.",
+    Outcome.DEBOUNCED: "Merged into the debounced change of the record.",
+    Outcome.FILTERED: "The trigger's filter did not match.",
+    Outcome.FILTER_FAILED: "The trigger's filter could not be evaluated.",
+    Outcome.DUPLICATE: "A call with the same deduplication key came before.",
+    Outcome.SKIPPED: "All concurrency slots were taken.",
+    Outcome.DISABLED: "The automation was disabled.",
+    Outcome.ARCHIVED: "The automation was archived.",
+    Outcome.NO_PUBLISHED_VERSION: "No published version has this trigger.",
+    Outcome.WRONG_METHOD: "The webhook does not accept the method.",
+    Outcome.UNVERIFIED: "The signature or the secret of the call was wrong.",
+    Outcome.TOO_LARGE: "The body was too large.",
+    Outcome.INVALID: "The payload was invalid.",
+    Outcome.NOT_ALLOWED: "The caller may not run the automation.",
+    Outcome.LOOP: "The chain of runs was too long.",
+    Outcome.PASSED_OVER: "The schedule fired too late, or an earlier run was still open.",
+    Outcome.FAILED: "The platform gave up after several attempts.",
+}
+"""What each outcome says to a person."""

@@ -1,0 +1,164 @@
+"""Replaying an event of the inbox: one more run of it, on any version, as a test or for real.
+
+A replay has its run's payload from the run that the event started, or else from the inbox, which
+has it without secrets. It is an outcome of its own beside the first.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field
+from sqlalchemy import select
+
+from models.automation.automation_runs import commands
+from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs.queries import RUN, run_of
+from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.shapes import TestRun
+from models.automation.automations import runnable_versions
+from models.automation.automations.queries import VERSION, may_edit
+from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.automations.tables import automation_version
+from models.automation.inbox.commands import keep_replay
+from models.automation.inbox.queries import (
+    EventOutcomeShape,
+    find_event,
+    get_event,
+)
+from models.automation.inbox.rules import EventSource, Judgement, Outcome
+from models.automation.inbox.tables import InboxEvent, inbox_outcome
+from models.automation.triggers.rules import payload_of
+from models.core.access.rules import Actor
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
+from models.messages.events.rules import ANSWERED_BY
+from runtime.database import UnitOfWork
+from runtime.derived_ids import derived_id
+from runtime.errors import DeniedError, RunError, ValidationError
+
+NOT_KEPT = "The payload of the event was not kept, and the run it started is gone."
+
+
+class ReplayEvent(Input):
+    """Body of replay trigger event: the automation, and the version that runs.
+
+    `version` is `published`, `draft`, or the number of a version. A test sends nothing outside.
+    """
+
+    model_config = example({"automationId": EXAMPLE_ID, "version": "draft", "test": True})
+
+    automation_id: InputId
+    version: Literal["published", "draft"] | Annotated[int, Field(ge=1, strict=True)] = "published"
+    test: bool = False
+
+
+class _Judged(Protocol):
+    """An outcome of the event for the automation, with the run if it is there."""
+
+    run_id: Id | None
+    trigger_payload: JsonObject | None
+    attributes: Mapping[str, str] | None
+
+
+async def replay(
+    work: UnitOfWork, actor: Actor, event_id: Id, replay_id: Id, body: ReplayEvent
+) -> EventOutcomeShape:
+    """Start a run of an event, by an automation that it concerned.
+
+    Raises NotFoundError, DeniedError without edit access to the automation, ValidationError for
+    one that it did not concern or for a version that is not there, and RunError when there is no
+    payload, the version cannot run, or its concurrency forbids it.
+    """
+    seen = await get_event(work, actor, event_id)
+    automation_id = body.automation_id
+    if automation_id not in {one.automation_id for one in seen.outcomes}:
+        raise ValidationError.at("automationId", "The event did not reach this automation.")
+    if not await may_edit(work, actor, automation_id):
+        raise DeniedError("You need edit access to the automation.")
+    event = await find_event(work, actor, event_id)
+    judged = await _first_run(work, event, automation_id)
+    payload = judged.trigger_payload if judged and judged.trigger_payload else _kept(event)
+    version = await _version(work, actor, body)
+    run_id = derived_id(replay_id, "run")
+    if body.test:
+        named = str(version.version_id)
+        test = TestRun.model_validate(
+            {"payload": payload, "automationVersionId": named, "simulate": True}
+        )
+        await commands.test_run(work, actor, automation_id, test, run_id)
+        judgement = Judgement(Outcome.RUN, run_id, {"version": version.version, "test": True})
+    else:
+        judgement = await _start(work, actor, version, payload, judged, run_id)
+    await keep_replay(work, replay_id, event, automation_id, judgement)
+    answer = await get_event(work, actor, event_id)
+    return next(one for one in answer.outcomes if one.id == replay_id)
+
+
+async def _start(
+    work: UnitOfWork,
+    actor: Actor,
+    version: RunnableVersion,
+    payload: JsonObject,
+    judged: _Judged | None,
+    run_id: Id,
+) -> Judgement:
+    """Accept the run for real; a version that was never published has to compile."""
+    await runnable_versions.compiled(work, actor, version.automation_id, version)
+    request = RunRequest(
+        RunSource.REPLAY,
+        payload,
+        attributes=(judged and judged.attributes) or {},
+        replay_of_run_id=judged.run_id if judged and judged.trigger_payload else None,
+        run_id=run_id,
+    )
+    accepted = (await accept(work, actor, version, request)).judgement
+    detail = {**(accepted.detail or {}), "version": version.version, "test": False}
+    return Judgement(accepted.outcome, run_id, detail)
+
+
+async def _first_run(work: UnitOfWork, event: InboxEvent, automation_id: Id) -> _Judged | None:
+    judged = inbox_outcome.c
+    run, is_its_run = run_of(judged.run_id)
+    return await work.first(
+        select(judged.run_id, RUN.trigger_payload, RUN.attributes)
+        .select_from(inbox_outcome)
+        .join(run, is_its_run)
+        .where(
+            judged.workspace_id == event.workspace_id,
+            judged.event_id == event.id,
+            judged.automation_id == automation_id,
+            RUN.workspace_id == event.workspace_id,
+            RUN.automation_id == automation_id,
+        )
+        .order_by(judged.replay, judged.judged_at)
+        .limit(1),
+        of=_Judged,
+    )
+
+
+def _kept(event: InboxEvent) -> JsonObject:
+    """The trigger payload of an event that started no run. Raises RunError."""
+    if event.payload is None or event.source == EventSource.RECORD_DATE:
+        raise RunError(NOT_KEPT)
+    if event.source == EventSource.RECORD:
+        return payload_of(event.payload)
+    return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}
+
+
+async def _version(work: UnitOfWork, actor: Actor, body: ReplayEvent) -> RunnableVersion:
+    this = body.automation_id
+    if body.version == "published":
+        return await runnable_versions.published(work, actor, this, only_enabled=not body.test)
+    if body.version == "draft":
+        return await runnable_versions.draft(work, actor, this)
+    version_id = await work.scalar(
+        select(VERSION.id)
+        .select_from(automation_version)
+        .where(
+            VERSION.workspace_id == actor.workspace_id,
+            VERSION.automation_id == this,
+            VERSION.version == body.version,
+        )
+    )
+    if version_id is None:
+        raise ValidationError.at("version", "The automation has no version of this number.")
+    return await runnable_versions.named(work, actor, this, version_id)

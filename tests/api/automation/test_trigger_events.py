@@ -1,0 +1,216 @@
+"""The inbox over HTTP: calls of webhooks with their outcomes, filters, replays, and summaries."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.automations import create, path_of, read, refusal
+from tests.support.client import Client
+from tests.support.hooks import Json, make_hook, send
+from tests.support.spaces import Space
+
+
+@pytest.fixture
+def stranger(client: Client) -> Client:
+    """A client without any credential."""
+    return client.with_token(None)
+
+
+def events_of(space: Space) -> str:
+    return f"/v1/workspaces/{space.id}/trigger-events"
+
+
+async def listed(client: Client, space: Space, **query: Any) -> Sequence[Json]:
+    events: list[Json] = read(await client.get(events_of(space), params=query))["events"]
+    return events
+
+
+async def only(client: Client, space: Space, made: Json) -> Json:
+    """The one event of an automation."""
+    (event,) = await listed(client, space, automationId=made["id"])
+    return event
+
+
+async def test_a_call_that_starts_a_run_is_kept_with_it(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    run_id = read(await send(stranger, made), 202)["runId"]
+    event = await only(client, space, made)
+    assert event["source"] == "webhook"
+    (outcome,) = event["outcomes"]
+    assert (outcome["outcome"], outcome["runId"]) == ("run", run_id)
+    shown = read(await client.get(f"{events_of(space)}/{event['id']}"))
+    assert shown["payload"]["body"] == {"n": 1}
+
+
+async def outcome_of(client: Client, space: Space, made: Json) -> Json:
+    """The one outcome of the newest event of an automation."""
+    newest = (await listed(client, space, automationId=made["id"]))[0]
+    (outcome,) = newest["outcomes"]
+    return dict(outcome)
+
+
+async def test_a_filtered_call_says_which_term_met_which_value(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    tree = {
+        "and": [
+            {"field": "trigger.method", "op": "eq", "value": "POST"},
+            {"field": "trigger.body.n", "op": "gt", "value": 5},
+        ]
+    }
+    for given in (tree, "trigger.method == 'POST' && trigger.body.n > 5"):
+        made = await make_hook(client, space, filter=given)
+        assert read(await send(stranger, made), 202)["status"] == "filtered"
+        outcome = await outcome_of(client, space, made)
+        assert (outcome["outcome"], outcome["runId"]) == ("filtered", None)
+        detail = outcome["detail"]
+        if isinstance(given, str):
+            assert detail == {"term": "trigger.body.n > 5", "value": {"trigger.body.n": 1}}
+        else:
+            assert detail == {"term": tree["and"][1], "value": 1}
+
+
+async def test_a_repeated_call_is_a_duplicate_of_its_run(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    run_id = read(await send(stranger, made, message_id="msg_once"), 202)["runId"]
+    read(await send(stranger, made, message_id="msg_once"))
+    outcome = await outcome_of(client, space, made)
+    assert (outcome["outcome"], outcome["runId"]) == ("duplicate", run_id)
+
+
+async def test_slots_and_pauses_are_outcomes_of_their_own(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    for policy, status, expected in (("skip", 202, "skipped"), ("queue", 202, "queued")):
+        made = await make_hook(client, space, concurrency={"limit": 1, "policy": policy})
+        read(await send(stranger, made), 202)
+        read(await send(stranger, made), status)
+        outcome = await outcome_of(client, space, made)
+        assert outcome["outcome"] == expected
+        assert outcome["detail"] == {"limit": 1, "policy": policy, "key": "null"}
+    made = await make_hook(client, space)
+    read(await client.post(f"{path_of(made)}/pause", json={"reason": "Stocktaking"}))
+    run_id = read(await send(stranger, made), 202)["runId"]
+    outcome = await outcome_of(client, space, made)
+    assert (outcome["outcome"], outcome["runId"]) == ("paused", run_id)
+
+
+async def test_refused_calls_are_kept_without_their_secrets(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space, auth="header", methods=["POST"])
+    path, secret = made["webhookPath"], made["webhookSecret"]
+    assert (await stranger.put(path, json={})).status_code == 405
+    assert (await outcome_of(client, space, made))["outcome"] == "wrong_method"
+    wrong = {"X-Webhook-Secret": "guessed", "X-Other": f"near {secret}"}
+    body = {"password": "hunter2", "note": f"is it {secret}?"}
+    assert (await stranger.post(path, json=body, headers=wrong)).status_code == 401
+    assert (await outcome_of(client, space, made))["outcome"] == "unverified"
+    newest = (await listed(client, space, automationId=made["id"]))[0]
+    payload = read(await client.get(f"{events_of(space)}/{newest['id']}"))["payload"]
+    text = str(payload)
+    assert "hunter2" not in text
+    assert secret not in text
+    assert "guessed" not in text
+    right = {"X-Webhook-Secret": secret, "Content-Type": "application/json"}
+    assert (await stranger.post(path, content=b"{", headers=right)).status_code == 400
+    assert (await outcome_of(client, space, made))["outcome"] == "invalid"
+
+
+async def test_closed_webhooks_say_why_and_unknown_addresses_leave_nothing(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    read(await client.patch(path_of(made), json={"enabled": False}))
+    assert (await send(stranger, made)).status_code == 404
+    assert (await outcome_of(client, space, made))["outcome"] == "disabled"
+    draft = await create(client, space, enabled=True, triggerConfig={"kind": "webhook"})
+    assert (await send(stranger, draft)).status_code == 404
+    assert (await outcome_of(client, space, draft))["outcome"] == "no_published_version"
+    before = await listed(client, space)
+    assert (await stranger.post("/v1/hooks/0123456789abcdef", json={})).status_code == 404
+    assert await listed(client, space) == before
+
+
+async def test_events_are_found_by_their_filters(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    for number in (1, 9, 2):
+        read(await send(stranger, made, {"n": number, "word": f"Straße {number}"}), 202)
+    mine = {"automationId": made["id"]}
+    assert len(await listed(client, space, **mine)) == 3
+    assert len(await listed(client, space, **mine, outcome="filtered")) == 2
+    assert len(await listed(client, space, **mine, text="straße 9")) == 1
+    assert len(await listed(client, space, **mine, source="schedule")) == 0
+    assert len(await listed(client, space, subjectId=made["id"])) == 3
+    middle = (await listed(client, space, **mine))[1]["receivedAt"]
+    assert len(await listed(client, space, **mine, since=middle)) == 2
+    assert len(await listed(client, space, **mine, until=middle)) == 1
+    page = read(await client.get(events_of(space), params={**mine, "limit": 2}))
+    assert len(page["events"]) == 2
+    rest = {**mine, "limit": 2, "cursor": page["cursor"]}
+    assert len(await listed(client, space, **rest)) == 1
+
+
+async def test_the_summary_counts_each_reason(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    for number in (1, 9, 2):
+        read(await send(stranger, made, {"n": number}), 202)
+    read(await client.patch(path_of(made), json={"enabled": False}))
+    await send(stranger, made)
+    summary = read(await client.get(f"{path_of(made)}/why-not"))
+    assert (summary["blocked"], summary["events"], summary["runs"]) == ("disabled", 4, 1)
+    counts = {one["outcome"]: one["events"] for one in summary["reasons"]}
+    assert counts == {"filtered": 2, "run": 1, "disabled": 1}
+    later = {"since": "2999-01-01T00:00:00Z"}
+    nothing = read(await client.get(f"{path_of(made)}/why-not", params=later))
+    assert (nothing["events"], nothing["reasons"]) == (0, [])
+
+
+async def test_a_replay_runs_the_event_on_the_version_that_is_named(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    read(await send(stranger, made, {"n": 1}), 202)
+    event = await only(client, space, made)
+    path = f"{events_of(space)}/{event['id']}/replay"
+    key = {"Idempotency-Key": "replay-once"}
+    replayed = read(await client.post(path, json={"automationId": made["id"]}, headers=key), 201)
+    again = read(await client.post(path, json={"automationId": made["id"]}, headers=key), 201)
+    assert again == replayed
+    assert (replayed["outcome"], replayed["replay"]) == ("run", True)
+    run = read(await client.get(f"{path_of(made)}/runs/{replayed['runId']}"))
+    assert (run["source"], run["triggerPayload"]["body"]) == ("replay", {"n": 1})
+    test = {"automationId": made["id"], "version": 1, "test": True}
+    tried = read(await client.post(path, json=test), 201)
+    run = read(await client.get(f"{path_of(made)}/runs/{tried['runId']}"))
+    assert run["source"] == "test"
+    outcomes = (await only(client, space, made))["outcomes"]
+    assert [one["outcome"] for one in outcomes] == ["filtered", "run", "run"]
+
+
+async def test_a_replay_is_refused_where_it_cannot_run(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made, other = await make_hook(client, space), await make_hook(client, space)
+    read(await send(stranger, made), 202)
+    event = await only(client, space, made)
+    path = f"{events_of(space)}/{event['id']}/replay"
+    bodies: list[tuple[Json, tuple[int, str]]] = [
+        ({"automationId": other["id"]}, (400, "validation_error")),
+        ({"automationId": made["id"], "version": 7}, (400, "validation_error")),
+        ({"automationId": made["id"], "version": "draft"}, (409, "run_error")),
+    ]
+    for body, expected in bodies:
+        assert refusal(await client.post(path, json=body)) == expected
+    read(await client.patch(path_of(made), json={"enabled": False}))
+    answer = await client.post(path, json={"automationId": made["id"]})
+    assert refusal(answer) == (409, "run_error")
