@@ -30,6 +30,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.contracts import CalledRun
 from activities.outbox.relay import Route
 from models.automation.automation_runs.commands import fire as fire_automation
+from models.automation.automation_runs.commands import keep_passed_over
 from models.automation.automations.schedules import AUTOMATION_SCHEDULES
 from models.core.base import Id
 from models.core.schedules.commands import ScheduleTable, scheduled, set_next_run, set_passed_over
@@ -253,6 +254,8 @@ class Schedules:
             kind = SCHEDULES[wanted.family].kind
             async with self._database.transaction() as work:
                 await set_passed_over(work, kind, wanted.subject_id, counts[0])
+                if wanted.family is Family.AUTOMATION_SCHEDULE:
+                    await keep_passed_over(work, wanted, counts[0])
 
     async def _create(self, wanted: DesiredSchedule) -> None:
         """Create a missing schedule, unless it will never fire again.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cli.client.event_commands import events
 from cli.client.import_commands import import_file, refresh
 from cli.client.incident_commands import incidents
 from cli.client.legacy_import_commands import legacy_import
@@ -82,6 +83,7 @@ app.add_typer(deploy)
 app.add_typer(profile)
 app.add_typer(runs)
 app.add_typer(incidents)
+app.add_typer(events)
 
 _SHELLS = ("bash", "zsh", "fish")
 

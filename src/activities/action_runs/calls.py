@@ -14,11 +14,12 @@ from models.automation.actions.rules import (
     RunAutomationConfig,
 )
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
-from models.automation.automation_runs.calls import called_run_outcome
+from models.automation.automation_runs.calls import call_event, called_run_outcome
 from models.automation.automation_runs.rules import OPEN_RUN, NodeError, RunSource, RunStatus
 from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import check_payload
+from models.automation.inbox.commands import keep
 from models.core.base import JsonObject
 from models.messages.jobs.commands import start_request as start_job_request
 from models.messages.jobs.queries import find_job
@@ -68,6 +69,8 @@ async def call_automation(
         started_by_caller=config.wait,
     )
     accepted = await accept(work, header.actor, version, request)
+    event = call_event(header.workspace_id, header.action_id, run_id, header.input)
+    await keep(work, event, {config.automation_id: accepted.judgement})
     if accepted.skipped:
         return NodeResult({"runId": None, "status": "skipped"})
     if config.wait:

@@ -48,6 +48,7 @@ from models.automation.automations.rules.graph.configs import (
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
+from models.automation.inbox.rules import Judgement, Outcome
 from models.automation.waits import approvals, store
 from models.automation.waits.approvals import ApprovalRequest
 from models.automation.waits.rules import run_reads, values_read
@@ -276,8 +277,15 @@ def _call(beginning: _Beginning) -> _Body:
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:
             await calls.notify_call_loop(node.work, call)
+            await calls.keep_call(node.work, call, Judgement(Outcome.LOOP))
             return await node.fail("chain_too_long", TOO_LONG)
-        started = await calls.accept_call(node.work, call)
+        try:
+            started = await calls.accept_call(node.work, call)
+        except calls.NotCallableError as error:
+            # Nothing was written before: the failure and its reason are of one transaction.
+            if error.outcome is not None:
+                await calls.keep_call(node.work, call, Judgement(error.outcome))
+            return await node.fail(error.failure_code, error.message)
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)

@@ -40,6 +40,7 @@ from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
 from api.console.sources import routes as console_sources
 from api.console.statistics import routes as console_statistics
+from api.console.trigger_events import routes as console_trigger_events
 from api.console.views import routes as console_views
 from api.console.workspace import administration as console_administration
 from api.console.workspace import api_keys as console_api_keys
@@ -105,6 +106,7 @@ ROUTERS: Sequence[Router] = (
     console_incoming.router,
     console_runs.router,
     console_incidents.router,
+    console_trigger_events.router,
     console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,

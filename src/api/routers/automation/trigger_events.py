@@ -3,7 +3,7 @@
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.routers.automation.automations import AUTOMATION, READ
 from models.automation.inbox import queries
-from models.automation.inbox.queries import EventQuery, TriggerEventList
+from models.automation.inbox.queries import TriggerEventList, WorkspaceEventQuery
 from models.automation.triggers import event_replays
 from models.core.access.rules import Level, Scope
 from runtime.errors import RunError
@@ -18,7 +18,7 @@ REPLAY = Access(
 )
 
 
-class EventListQuery(EventQuery):
+class EventListQuery(WorkspaceEventQuery):
     """The query of a list of events."""
 
     limit: Limit = 30

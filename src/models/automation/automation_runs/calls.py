@@ -38,6 +38,8 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received, masked_payload
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
@@ -93,11 +95,19 @@ def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
     return derived_id(run_id, node_id, scope_key, "call")
 
 
+class NotCallableError(NodeError):
+    """The automation cannot be called; `outcome` says why, of one that is there."""
+
+    def __init__(self, code: str, message: str, outcome: Outcome | None) -> None:
+        super().__init__(code, message)
+        self.outcome = outcome
+
+
 async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     """Accept the run; the request that starts it. Repeating it changes nothing.
 
-    Raises NodeError, ValidationError for a payload that the called automation refuses, and
-    RunError when its concurrency forbids the run.
+    Raises NotCallableError, NodeError, ValidationError for a payload that the called automation
+    refuses, and RunError when its concurrency forbids the run.
     """
     earlier = await accepted_start_request(work, call.run_id)
     if earlier is not None:
@@ -107,13 +117,14 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     caller = call.caller
     version = await runnable_versions.live(work, caller.workspace_id, call.automation_id)
     if version is None:
-        raise NodeError(
-            "not_runnable",
-            "The called automation was not found, or is archived, unpublished or disabled.",
-        )
+        _, reason = await runnable_versions.dormant(work, caller.workspace_id, call.automation_id)
+        message = "The called automation was not found, or is archived, unpublished or disabled."
+        outcome = None if reason is None else Outcome(reason)
+        raise NotCallableError("not_runnable", message, outcome)
     kind = version.trigger_config["kind"]
     if kind not in CALLABLE:
-        raise NodeError("not_callable", f"An automation with the trigger {kind} cannot be called.")
+        message = f"An automation with the trigger {kind} cannot be called."
+        raise NotCallableError("not_callable", message, Outcome.NOT_ALLOWED)
     check_payload(version.trigger_config, call.payload)
     request = RunRequest(
         RunSource.AUTOMATION,
@@ -125,7 +136,21 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
         started_by_caller=call.waits,
     )
     accepted = await accept(work, caller.actor, version, request)
+    await keep_call(work, call, accepted.judgement)
     return start_request(version, RunSource.AUTOMATION, accepted.attributes)
+
+
+async def keep_call(work: UnitOfWork, call: Call, judgement: Judgement) -> None:
+    """Keep a call and what became of it, for the automation that is called."""
+    caller = call.caller
+    event = call_event(caller.workspace_id, caller.automation_id, call.run_id, call.payload)
+    await keep(work, event, {call.automation_id: judgement})
+
+
+def call_event(workspace_id: Id, caller_id: Id, run_id: Id, payload: JsonObject) -> Received:
+    """The event of a call by an automation or an action, which has its id from the called run."""
+    event_id = derived_id(run_id, "event")
+    return Received(event_id, workspace_id, EventSource.CALL, caller_id, masked_payload(payload))
 
 
 async def notify_call_loop(work: UnitOfWork, call: Call) -> None:

@@ -47,13 +47,21 @@ from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCHEDULE
 from models.automation.automations.shapes import Backfill, Backfilled
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.schedules.commands import scheduled, set_next_run
-from models.core.schedules.timetables import due_run_id, fire_note
+from models.core.schedules.timetables import (
+    DesiredSchedule,
+    PassedOverCounts,
+    due_run_id,
+    fire_note,
+)
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
+from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError, RunError, ValidationError
 from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal.families import Family
@@ -385,16 +393,52 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
         return None
     await set_next_run(work, AUTOMATION_SCHEDULES, automation_id, schedule.next_after(work.now))
     version = await runnable_versions.live(work, schedule.workspace_id, automation_id)
+    came = partial(_due_time, schedule, due)
     if version is None:
+        _, reason = await runnable_versions.dormant(work, schedule.workspace_id, automation_id)
+        if reason is not None:
+            await keep(work, came(), {automation_id: Judgement(Outcome(reason))})
         return None
     actor = automation_actor(schedule.workspace_id, automation_id)
     request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
-    run_id = (await accept(work, actor, version, request)).run_id
+    accepted = await accept(work, actor, version, request)
+    await keep(work, came(request.payload), {automation_id: accepted.judgement})
+    run_id = accepted.run_id
     start = await accepted_start_request(work, run_id)
     status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
     if status not in OPEN_RUN or start is None:
         return None
     return DueRun(run_id, schedule.workspace_id, dict(start))
+
+
+def _due_time(
+    schedule: DesiredSchedule, due: datetime, payload: JsonObject | None = None
+) -> Received:
+    """The event of a due time; the same each time that it fires."""
+    return Received(
+        derived_id(schedule.subject_id, wire_timestamp(due), "event"),
+        schedule.workspace_id,
+        EventSource.SCHEDULE,
+        schedule.subject_id,
+        payload or {"scheduledAt": wire_timestamp(due), "timezone": schedule.timing.timetable.zone},
+    )
+
+
+async def keep_passed_over(
+    work: UnitOfWork, schedule: DesiredSchedule, counts: PassedOverCounts
+) -> None:
+    """Keep that due times of a schedule had no run: late ones, and those during an earlier run."""
+    before = schedule.passed_over
+    late, during = counts.missed - before.missed, counts.skipped - before.skipped
+    if late <= 0 and during <= 0:
+        # None, or the counts of a schedule that was created anew.
+        return
+    passed = {"late": max(late, 0), "duringAnEarlierRun": max(during, 0)}
+    event_id = derived_id(schedule.subject_id, counts.missed, counts.skipped, "passed over")
+    event = Received(
+        event_id, schedule.workspace_id, EventSource.SCHEDULE, schedule.subject_id, passed
+    )
+    await keep(work, event, {schedule.subject_id: Judgement(Outcome.PASSED_OVER, detail=passed)})
 
 
 async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:

@@ -74,6 +74,8 @@ from models.automation.automations.queries import (
     version_of,
 )
 from models.automation.circuit_breakers import count_failure
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received, masked_payload
 from models.core.base import Id, JsonObject
 from models.core.pauses.intents import is_resting
 from models.messages.events.commands import emit
@@ -476,6 +478,7 @@ async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) 
     handler = None
     if handler_id is not None:
         handler = await runnable_versions.live(work, run.workspace_id, handler_id)
+    event_id = derived_id(run.id, EventKind.AUTOMATION_FAILED)
     await emit(
         work,
         run.workspace_id,
@@ -483,13 +486,21 @@ async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) 
         run.automation_id,
         payload,
         chain=chain,
-        event_id=derived_id(run.id, EventKind.AUTOMATION_FAILED),
+        event_id=event_id,
         answered_by=[] if handler is None else [handler.automation_id],
     )
+    judgement = None
     if handler is not None:
         actor = automation_actor(run.workspace_id, handler.automation_id)
         request = RunRequest(RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain)
-        await accept(work, actor, handler, request)
+        judgement = (await accept(work, actor, handler, request)).judgement
+    elif handler_id is not None:
+        _, reason = await runnable_versions.dormant(work, run.workspace_id, handler_id)
+        judgement = None if reason is None else Judgement(Outcome(reason))
+    if handler_id is not None and judgement is not None:
+        this = run.workspace_id, EventSource.FAILURE, run.automation_id
+        event = Received(event_id, *this, masked_payload(payload))
+        await keep(work, event, {handler_id: judgement})
 
 
 class _FailedRun(Protocol):

@@ -25,6 +25,7 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from typing_extensions import override
 
 from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
 from models.automation.automations.runnable_versions import (
@@ -147,7 +148,6 @@ class EventQuery(Input):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     source: EventSource | None = None
-    automation_id: InputId | None = None
     outcome: Outcome | None = None
     subject_id: InputId | None = None
     """A database, form, data source or automation."""
@@ -159,7 +159,7 @@ class EventQuery(Input):
     @property
     def wire(self) -> JsonObject:
         """The filters that are set, as JSON."""
-        names = {*EventQuery.model_fields}
+        names = {*WorkspaceEventQuery.model_fields}
         values = self.model_dump(by_alias=True, exclude_none=True, include=names)
         return {
             name: wire_timestamp(one) if isinstance(one, datetime) else to_jsonable_python(one)
@@ -168,8 +168,7 @@ class EventQuery(Input):
 
     def judged(self) -> list[ColumnElement[bool]]:
         """The conditions on outcomes."""
-        bounds = ((_outcome.automation_id, self.automation_id), (_outcome.outcome, self.outcome))
-        return [column == value for column, value in bounds if value is not None]
+        return [] if self.outcome is None else [_outcome.outcome == self.outcome]
 
     def searches(self) -> list[ColumnElement[bool]]:
         """The conditions on events that no index answers."""
@@ -178,8 +177,20 @@ class EventQuery(Input):
         return conditions if self.text is None else [*conditions, _contains(self.text)]
 
 
+class WorkspaceEventQuery(EventQuery):
+    """The events that a list of a whole workspace holds."""
+
+    automation_id: InputId | None = None
+
+    @override
+    def judged(self) -> list[ColumnElement[bool]]:
+        if self.automation_id is None:
+            return super().judged()
+        return [*super().judged(), _outcome.automation_id == self.automation_id]
+
+
 async def list_events(
-    work: UnitOfWork, actor: Actor, page: PageRequest, query: EventQuery
+    work: UnitOfWork, actor: Actor, page: PageRequest, query: WorkspaceEventQuery
 ) -> TriggerEventList:
     """The events that concerned automations which the actor sees, newest first."""
     window = _window(actor, page, query).subquery("candidate")
@@ -208,7 +219,7 @@ async def list_events(
     )
 
 
-def _window(actor: Actor, page: PageRequest, query: EventQuery) -> Select[Any]:
+def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery) -> Select[Any]:
     """The newest events by what an index answers: their automation, their outcome, their time."""
     judged = query.judged()
     table, event_id = (inbox_outcome, _outcome.event_id) if judged else (inbox_event, _event.id)

@@ -128,6 +128,13 @@ def masked(value: object, depth: int = 0) -> object:
     return value
 
 
+def masked_payload(payload: JsonObject) -> JsonObject:
+    """A payload without the values of keys that are named like secrets."""
+    kept = masked(payload)
+    assert isinstance(kept, dict), "an object stays one"
+    return kept
+
+
 def shortened(value: object) -> object:
     """A value of a detail, its texts cut, so that a detail stays small."""
     if isinstance(value, str):

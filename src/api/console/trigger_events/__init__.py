@@ -1,0 +1,1 @@
+"""Pages of the inbox: what came in for automations, and why nothing ran."""

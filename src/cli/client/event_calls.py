@@ -1,0 +1,126 @@
+"""Calls about events that reached automations, and what a person sees of the answers."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from cli.api_client import ApiClient, Json
+from cli.client.output import clock, list_of, plain, print_json, print_rows
+from cli.client.profiles import Place, connected
+from cli.console import StartError, say, terminal
+
+_COLUMNS = ("ID", "RECEIVED", "SOURCE", "AUTOMATION", "OUTCOME", "RUN", "DETAIL")
+_LOOK_SECONDS = 2.0
+"""Seconds between two reads of new events."""
+_TAILED = 100
+_LONGEST_DETAIL = 80
+
+
+async def print_events(
+    place: Place, filters: Mapping[str, object], limit: int, *, as_json: bool
+) -> None:
+    """Print the events that fit, with a row for each outcome. Raises StartError."""
+    async with await connected(place) as client:
+        listed = await list_of(client, _path(client), "events", filters, limit)
+    if as_json:
+        print_json(listed)
+        return
+    rows = [row for event in listed["events"] for row in _rows(event)]
+    print_rows(terminal(), _COLUMNS, rows, empty="No events.")
+
+
+async def show_event(place: Place, event_id: str, *, as_json: bool) -> None:
+    """Print an event. Raises StartError."""
+    async with await connected(place) as client:
+        event = await client.call("GET", _path(client, event_id))
+    if as_json:
+        print_json(event)
+        return
+    print_rows(terminal(), _COLUMNS, _rows(event), empty="No outcomes.")
+    for outcome in event["outcomes"]:
+        say(terminal(), f"{plain(outcome['automationLabel'])}: {outcome['reason']}")
+    print_json(event["payload"])
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The automation, the version and the way of a replay, as options say them."""
+
+    automation: str | None
+    version: str
+    test: bool
+
+
+async def replay_event(place: Place, event_id: str, wanted: Replay, *, as_json: bool) -> None:
+    """Start a run of an event and print it. Raises StartError."""
+    async with await connected(place) as client:
+        automation = wanted.automation or await _only_automation(client, event_id)
+        version = int(wanted.version) if wanted.version.isdecimal() else wanted.version
+        body = {"automationId": automation, "version": version, "test": wanted.test}
+        outcome = await client.call("POST", f"{_path(client, event_id)}/replay", json=body)
+    if as_json:
+        print_json(outcome)
+        return
+    say(terminal(), f"Started run {outcome['runId']}: {outcome['outcome']}.")
+
+
+async def _only_automation(client: ApiClient, event_id: str) -> str:
+    event = await client.call("GET", _path(client, event_id))
+    automations = {str(one["automationId"]) for one in event["outcomes"]}
+    if len(automations) != 1:
+        raise StartError("The event reached several automations. Name one with --automation.")
+    return automations.pop()
+
+
+async def tail_events(place: Place, filters: Mapping[str, object], *, as_json: bool) -> None:
+    """Print the events that come in, oldest first, until interrupted. Raises StartError."""
+    async with await connected(place) as client:
+        listed = await list_of(client, _path(client), "events", filters, 1)
+        since = listed["events"][0]["receivedAt"] if listed["events"] else None
+        shown = {one["id"] for one in listed["events"]}
+        while True:
+            wanted = {**filters, "since": since}
+            listed = await list_of(client, _path(client), "events", wanted, _TAILED)
+            for event in reversed(listed["events"]):
+                if event["id"] not in shown:
+                    shown.add(event["id"])
+                    _print_line(event, as_json=as_json)
+            if listed["events"]:
+                since = listed["events"][0]["receivedAt"]
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _print_line(event: Json, *, as_json: bool) -> None:
+    if as_json:
+        print_json(event, indent=None)
+        return
+    for row in _rows(event):
+        say(terminal(), "  ".join(str(cell) for cell in row))
+
+
+def _rows(event: Json) -> list[tuple[object, ...]]:
+    return [
+        (
+            event["id"],
+            clock(event["receivedAt"]),
+            event["source"],
+            plain(outcome["automationLabel"]),
+            outcome["outcome"],
+            outcome["runId"] or "",
+            plain(_detail(outcome)),
+        )
+        for outcome in event["outcomes"]
+    ]
+
+
+def _detail(outcome: Json) -> str:
+    detail = outcome["detail"]
+    text = "" if detail is None else json.dumps(detail, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}…"
+
+
+def _path(client: ApiClient, event_id: str | None = None) -> str:
+    own = "" if event_id is None else f"/{quote(event_id, safe='')}"
+    return f"{client.workspace}/trigger-events{own}"
