@@ -292,6 +292,13 @@ EXAMPLES: Mapping[str, Example] = {
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),
+    # trigger events
+    "list_trigger_events": Example(query=lambda one: {"automationId": one.ids["automationId"]}),
+    "get_trigger_event": GET,
+    "replay_trigger_event": Example(
+        body=lambda one: {"automationId": one.ids["automationId"], "version": "published"}
+    ),
+    "explain_automation_events": GET,
     # incidents
     "list_incidents": Example(query=lambda one: {"automationId": one.ids["automationId"]}),
     "get_incident": GET,

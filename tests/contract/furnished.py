@@ -10,6 +10,8 @@ from openpyxl import Workbook
 from sqlalchemy import insert, update
 
 from models.automation.alert_rules.tables import alert_rule
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
 from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.exports import accept_export
@@ -33,6 +35,7 @@ from models.sources.tabular.rules.rejections import Rejection
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
+from runtime.ids import new_id
 from tests.support.alerts import evaluated
 from tests.support.client import Client
 from tests.support.incidents import open_incident
@@ -98,6 +101,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _run_operations(made)
     await _undos(made)
     await _incidents(made)
+    await _trigger_events(made)
     await _alert_rules(made)
     await _changes(made)
     return made
@@ -503,6 +507,16 @@ async def _incidents(made: Furnished) -> None:
         )
         made.ids[name] = str(incident_id)
     await made.post(f"{made.space.path}/incidents/{made.ids['closedIncidentId']}/close")
+
+
+async def _trigger_events(made: Furnished) -> None:
+    """A call of the automation that its filter did not match."""
+    space, automation_id = made.space, uuid.UUID(made.ids["automationId"])
+    event = Received(new_id(), space.id, EventSource.CALL, automation_id, {"order": 17})
+    detail = {"term": "trigger.order > 20", "value": {"trigger.order": 17}}
+    async with space.database.transaction() as work:
+        await keep(work, event, {automation_id: Judgement(Outcome.FILTERED, detail=detail)})
+    made.ids["eventId"] = str(event.id)
 
 
 async def _alert_rules(made: Furnished) -> None:

@@ -280,7 +280,7 @@ def _call(beginning: _Beginning) -> _Body:
             await calls.keep_call(node.work, call, Judgement(Outcome.LOOP))
             return await node.fail("chain_too_long", TOO_LONG)
         try:
-            started = await calls.accept_call(node.work, call)
+            request = await calls.accept_call(node.work, call)
         except calls.NotCallableError as error:
             # Nothing was written before: the failure and its reason are of one transaction.
             if error.outcome is not None:
@@ -289,7 +289,7 @@ def _call(beginning: _Beginning) -> _Body:
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)
-        run = CalledRun(str(call.run_id), str(header.workspace_id), dict(started))
+        run = CalledRun(str(call.run_id), str(header.workspace_id), dict(request))
         return replace(await _parked(node, parameters, None), called=run)
 
     return body

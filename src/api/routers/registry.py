@@ -59,7 +59,6 @@ from api.routers.automation import (
     automations,
     incidents,
     many_runs,
-    trigger_events,
     webhooks,
 )
 from api.routers.content import files, items, surfaces
@@ -163,7 +162,7 @@ ROUTERS: Sequence[Router] = (
     automation_runs.router,
     incidents.router,
     incidents.alert_rules_router,
-    trigger_events.router,
+    webhooks.events_router,
     many_runs.router,
     automation_runs.pages_router,
     webhooks.waits_router,

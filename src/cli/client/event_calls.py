@@ -53,12 +53,12 @@ class Replay:
     test: bool
 
 
-async def replay_event(place: Place, event_id: str, wanted: Replay, *, as_json: bool) -> None:
+async def replay_event(place: Place, event_id: str, choice: Replay, *, as_json: bool) -> None:
     """Start a run of an event and print it. Raises StartError."""
     async with await connected(place) as client:
-        automation = wanted.automation or await _only_automation(client, event_id)
-        version = int(wanted.version) if wanted.version.isdecimal() else wanted.version
-        body = {"automationId": automation, "version": version, "test": wanted.test}
+        automation = choice.automation or await _only_automation(client, event_id)
+        version = int(choice.version) if choice.version.isdecimal() else choice.version
+        body = {"automationId": automation, "version": version, "test": choice.test}
         outcome = await client.call("POST", f"{_path(client, event_id)}/replay", json=body)
     if as_json:
         print_json(outcome)
@@ -75,17 +75,17 @@ async def _only_automation(client: ApiClient, event_id: str) -> str:
 
 
 async def tail_events(place: Place, filters: Mapping[str, object], *, as_json: bool) -> None:
-    """Print the events that come in, oldest first, until interrupted. Raises StartError."""
+    """Print new events, oldest first, until interrupted. Raises StartError."""
     async with await connected(place) as client:
         listed = await list_of(client, _path(client), "events", filters, 1)
         since = listed["events"][0]["receivedAt"] if listed["events"] else None
-        shown = {one["id"] for one in listed["events"]}
+        printed = {one["id"] for one in listed["events"]}
         while True:
             wanted = {**filters, "since": since}
             listed = await list_of(client, _path(client), "events", wanted, _TAILED)
             for event in reversed(listed["events"]):
-                if event["id"] not in shown:
-                    shown.add(event["id"])
+                if event["id"] not in printed:
+                    printed.add(event["id"])
                     _print_line(event, as_json=as_json)
             if listed["events"]:
                 since = listed["events"][0]["receivedAt"]

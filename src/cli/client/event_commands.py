@@ -1,4 +1,4 @@
-"""`workspace events`: what came in for automations, and what became of it, from a terminal."""
+"""`workspace events`: events that reached automations, and their outcomes, from a terminal."""
 
 from typing import Annotated
 
@@ -94,7 +94,7 @@ def tail(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Print events as they come in. Ctrl-C stops it."""
+    """Print events as they arrive. Ctrl-C stops it."""
     from cli.client.event_calls import tail_events
 
     filters = {"automationId": automation, "source": source, "outcome": outcome}

@@ -1,1 +1,1 @@
-"""Pages of the inbox: what came in for automations, and why nothing ran."""
+"""Pages of the inbox: events that reached automations, and why nothing ran."""

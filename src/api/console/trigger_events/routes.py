@@ -14,9 +14,9 @@ from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import plain, sentence_case
 from api.kernel.request import ApiRequest, Cursor
-from api.routers.automation import trigger_events as api
+from api.routers.automation import webhooks as api
 from api.routers.automation.automations import READ
-from api.routers.automation.trigger_events import LIST, REPLAY
+from api.routers.automation.webhooks import LIST_EVENTS, REPLAY
 from models.automation.automations.queries import summary
 from models.automation.inbox import queries
 from models.automation.inbox.queries import (
@@ -68,23 +68,23 @@ class _Explained:
     why: WhyNot
 
 
-@router.get(_EVENTS, access=paged(LIST))
+@router.get(_EVENTS, access=paged(LIST_EVENTS))
 async def get_trigger_events(request: ApiRequest, query: EventFilters) -> Response:
-    """Look through what came in for automations."""
+    """Look through events that reached automations."""
     return await _events(request, query, None)
 
 
 @router.get(_OF_AUTOMATION, access=paged(READ))
 async def get_automation_events(request: ApiRequest, query: EventFiltersOfOne) -> Response:
-    """Look at what came in for one automation, and why nothing ran."""
+    """Look at the events of one automation, and why nothing ran."""
     automation_id = request.ids["automationId"]
-    one = await summary(request.work, request.actor, automation_id)
+    automation = await summary(request.work, request.actor, automation_id)
     why = await queries.why_not(request.work, request.actor, automation_id)
     narrowed = EventFilters.model_construct(
         **{name: getattr(query, name) for name in EventFiltersOfOne.model_fields},
         automation_id=automation_id,
     )
-    return await _events(request, narrowed, _Explained(automation_id, one.label, why))
+    return await _events(request, narrowed, _Explained(automation_id, automation.label, why))
 
 
 async def _events(
@@ -112,7 +112,7 @@ async def _events(
     )
 
 
-@router.get(_EVENT, access=paged(LIST))
+@router.get(_EVENT, access=paged(LIST_EVENTS))
 async def get_trigger_event(request: ApiRequest) -> Response:
     """Look at one event and its outcomes."""
     return await _event(request, BLANK)

@@ -1,17 +1,20 @@
-"""Calls from outside that start or resume runs: webhooks, resume URLs, decisions, events."""
+"""Calls that start or resume runs, and the inbox of all events that reached automations."""
 
 from typing import Any
 
 from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept
 from api.kernel.browsers import NoSubresourceError
 from api.kernel.limits import TooOftenError
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.routers.automation.automation_runs import RUN, linked
-from api.routers.automation.automations import AUTOMATION, WRITE
+from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automations import commands as webhook_secrets
 from models.automation.automations import queries
 from models.automation.automations.shapes import AutomationDetail
+from models.automation.inbox import queries as inbox
+from models.automation.inbox.queries import TriggerEventList, WorkspaceEventQuery
+from models.automation.triggers import event_replays
 from models.automation.waits import commands as wait_commands
 from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
 from models.automation.waits.links import read_resume_token
@@ -23,7 +26,7 @@ from models.automation.webhooks.commands import (
 )
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
-from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.errors import ConflictError, DeniedError, NotFoundError, RunError
 
 waits_router = Router(tags=["automation runs"])
 
@@ -150,3 +153,66 @@ async def call_webhook_by_patch(request: ApiRequest) -> Data[WebhookReceiptBody]
 async def call_webhook_by_delete(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook with DELETE."""
     return await call_webhook(request)
+
+
+events_router = Router(tags=["trigger events"])
+
+EVENTS = "/v1/workspaces/{workspaceId}/trigger-events"
+EVENT = f"{EVENTS}/{{eventId}}"
+LIST_EVENTS = Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)
+REPLAY = Access(
+    scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True, starts_run=True
+)
+
+
+class EventListQuery(WorkspaceEventQuery):
+    """The query of a list of events."""
+
+    limit: Limit = 30
+    cursor: Cursor = None
+
+
+@events_router.get(EVENTS, access=LIST_EVENTS)
+async def list_trigger_events(request: ApiRequest, query: EventListQuery) -> Data[TriggerEventList]:
+    """List events that reached automations, newest first, each with its outcomes.
+
+    Events are webhook calls, form answers, record changes, buttons, due times, called runs and
+    failures. One is listed when it concerned an automation that the caller sees: one that
+    subscribes to it, or would if it were published and enabled. `text` is searched for literally
+    in payloads, in any case. `since` and `until` bound when events were received; the second is not
+    included. A page that has searched ten thousand events ends early; its cursor continues.
+    """
+    page = request.page("trigger_events", query.limit, query.cursor, query.wire)
+    return Data(await inbox.list_events(request.work, request.actor, page, query))
+
+
+@events_router.get(EVENT, access=LIST_EVENTS, calls=inbox.get_event)
+async def get_trigger_event() -> None:
+    """Get an event with its payload and its outcomes.
+
+    Credentials in the payload are redacted. A payload larger than 64 KiB is not kept.
+    """
+
+
+@events_router.post(
+    f"{EVENT}/replay",
+    access=REPLAY,
+    status_code=201,
+    errors=[RunError],
+    calls=event_replays.replay,
+)
+async def replay_trigger_event() -> None:
+    """Start a run of an event, on the published version, the draft, or any other version.
+
+    The run has the payload of the run that the event started; if there is none, the payload of the
+    event, in which credentials are redacted. The filter of the trigger is not asked again. The
+    result is a further outcome of the event.
+    """
+
+
+@events_router.get(f"{AUTOMATION}/why-not", access=READ, calls=inbox.why_not)
+async def explain_automation_events() -> None:
+    """Explain why an automation did or did not run: its events since a moment, by outcome.
+
+    Without `since` it covers the last 24 hours. Of more than 10,000 events the newest are counted.
+    """

@@ -21,6 +21,7 @@ from sqlalchemy import (
     or_,
     update,
 )
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations import graphs, runnable_versions, schedules, versions
@@ -292,27 +293,29 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
         polled_until=work.now if dated else None,
         next_poll_at=work.now if dated else None,
     )
-    same = and_(
-        _TABLE.c.kind == new.excluded.kind,
-        _TABLE.c.subject_id.is_not_distinct_from(new.excluded.subject_id),
-        # What happened before it was enabled starts no run.
-        or_(_TABLE.c.dormant.is_(None), new.excluded.dormant.is_not(None)),
-    )
-    positions = {
-        name: case((same, _TABLE.c[name]), else_=new.excluded[name])
-        for name in ("after_event", "polled_until")
-    }
-    taken = {
-        name: new.excluded[name] for name in ("kind", "subject_id", "dormant", "include_system")
-    }
-    await work.execute(
-        new.on_conflict_do_update(
-            index_elements=["automation_id"],
-            set_={**taken, **positions, "next_poll_at": new.excluded.next_poll_at},
-        )
-    )
+    await work.execute(_replacing(new))
     if dated:
         work.notify_workers = True
+
+
+def _replacing(new: Insert) -> Insert:
+    """The insertion, or the update of the subscription that is there."""
+    columns = new.excluded
+    goes_on = and_(
+        _TABLE.c.kind == columns.kind,
+        _TABLE.c.subject_id.is_not_distinct_from(columns.subject_id),
+        # What happened before it was enabled starts no run.
+        or_(_TABLE.c.dormant.is_(None), columns.dormant.is_not(None)),
+    )
+    positions = {
+        name: case((goes_on, _TABLE.c[name]), else_=columns[name])
+        for name in ("after_event", "polled_until")
+    }
+    names = ("kind", "subject_id", "dormant", "include_system", "next_poll_at")
+    return new.on_conflict_do_update(
+        index_elements=["automation_id"],
+        set_={**{name: columns[name] for name in names}, **positions},
+    )
 
 
 async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iterable[Id]) -> None:

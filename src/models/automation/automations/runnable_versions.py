@@ -19,7 +19,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, RunError
+from runtime.errors import NotFoundError, RunError, ValidationError
 from runtime.postgresql.statements import PreparedStatement
 
 UNPUBLISHED = "The automation has no published version. Publish its draft first."
@@ -135,6 +135,31 @@ async def dormant(
     row = await _DORMANT.first(work, {"workspace_id": workspace_id, "automation_id": automation_id})
     reason = None if row is None or row.version_id is None else dormancy(row)
     return (None, None) if row is None or reason is None else (row, reason)
+
+
+async def blocked(work: UnitOfWork, actor: Actor, automation_id: Id) -> Dormancy | None:
+    """The reason why no trigger starts an automation now. Raises NotFoundError."""
+    this = {"workspace_id": actor.workspace_id, "automation_id": automation_id}
+    row = await _DORMANT.first(work, this)
+    if row is None:
+        raise NotFoundError("automation")
+    return dormancy(row)
+
+
+async def numbered(
+    work: UnitOfWork, actor: Actor, automation_id: Id, number: int
+) -> RunnableVersion:
+    """The version of that number. Raises ValidationError."""
+    version_id = await work.scalar(
+        select(automation_version.c.id).where(
+            automation_version.c.workspace_id == actor.workspace_id,
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.version == number,
+        )
+    )
+    if version_id is None:
+        raise ValidationError.at("version", "The automation has no version of this number.")
+    return await named(work, actor, automation_id, version_id)
 
 
 class Dormant(Protocol):

@@ -1,1 +1,1 @@
-"""The inbox: what came in for automations, and what each of them made of it."""
+"""The inbox: events that reached automations, and their outcomes."""

@@ -1,21 +1,19 @@
-"""Keeping events and their outcomes, in the transaction of whatever judged them.
+"""Keeping events and their outcomes, in the transaction that judged them.
 
-What the dispatcher judges is copied from its queue inside the database, so that no payload is read
-or written once more. Judging an event again replaces the outcome of that automation: a debounced
+The dispatcher copies its events inside the database, by `keeping`, so that no payload is read or
+written once more. Judging an event again replaces the outcome of that automation: a debounced
 event is judged when it comes, and again when its time is over.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import (
-    ARRAY,
     CTE,
-    BigInteger,
     Text,
     bindparam,
-    case,
     cast,
     column,
     func,
@@ -27,16 +25,14 @@ from sqlalchemy.dialects.postgresql import JSONB, Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.inbox.rules import (
-    DISPATCHED,
     MAX_PAYLOAD,
     Judgement,
+    KeptEvent,
     Received,
     outcome_id,
 )
-from models.automation.inbox.tables import InboxEvent, inbox_event, inbox_outcome
+from models.automation.inbox.tables import inbox_event, inbox_outcome
 from models.core.base import Id
-from models.messages.events.rules import ANSWERED_BY
-from models.messages.events.tables import TriggerEvent, trigger_event
 from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
@@ -74,8 +70,11 @@ _EVENTS = (
 )
 
 
-def _with_outcomes(events: CTE) -> Insert:
-    """The statement that keeps the verdicts on these events, and the events by a CTE beside it."""
+def keeping(events: CTE) -> PreparedStatement[Any]:
+    """The statement that keeps events, with the columns of `inbox_event`, and the verdicts on them.
+
+    Its parameters are `now` and `verdicts`, and those of the events.
+    """
     values = {
         "id": _VERDICTS.c.id,
         "workspace_id": events.c.workspace_id,
@@ -89,7 +88,7 @@ def _with_outcomes(events: CTE) -> Insert:
         "received_at": events.c.received_at,
         "judged_at": _NOW,
     }
-    kept = upsert(inbox_event).from_select(
+    events_kept = upsert(inbox_event).from_select(
         [one.name for one in inbox_event.columns],
         select(*(events.c[one.name] for one in inbox_event.columns)),
     )
@@ -102,32 +101,12 @@ def _with_outcomes(events: CTE) -> Insert:
     judged = ("outcome", "run_id", "detail", "judged_at")
     statement: Insert = new.on_conflict_do_update(
         index_elements=["id"], set_={name: new.excluded[name] for name in judged}
-    ).add_cte(kept.on_conflict_do_nothing(index_elements=["id"]).cte("kept"))
-    return statement
+    ).add_cte(events_kept.on_conflict_do_nothing(index_elements=["id"]).cte("kept"))
+    return PreparedStatement(statement)
 
 
 _received = select(*_EVENTS.c, _NOW.label("received_at")).cte("event")
-_KEEP = PreparedStatement(_with_outcomes(_received))
-
-_queued = trigger_event.c
-_payload = _queued.payload.op("-")(literal(ANSWERED_BY, Text))
-_bytes = func.pg_column_size(_queued.payload)
-_dispatched = (
-    select(
-        _queued.event_id.label("id"),
-        _queued.workspace_id,
-        case(
-            {kind.value: source.value for kind, source in DISPATCHED.items()}, value=_queued.kind
-        ).label("source"),
-        _queued.subject_id,
-        case((_bytes <= MAX_PAYLOAD, _payload)).label("payload"),
-        _bytes.label("payload_bytes"),
-        _queued.created_at.label("received_at"),
-    )
-    .where(_queued.id == func.any(bindparam("numbers", type_=ARRAY(BigInteger))))
-    .cte("event")
-)
-_KEEP_DISPATCHED = PreparedStatement(_with_outcomes(_dispatched))
+_KEEP = keeping(_received)
 
 
 async def keep(work: Work, event: Received, judgements: Mapping[Id, Judgement]) -> None:
@@ -143,34 +122,23 @@ async def keep(work: Work, event: Received, judgements: Mapping[Id, Judgement]) 
         "payload": event.payload if fits else None,
         "payload_bytes": 0 if payload is None else len(payload),
     }
-    await _KEEP.execute(
-        work, {"now": work.now, "events": to_json([row]).decode(), "verdicts": _rows(verdicts)}
-    )
+    events, rows = to_json([row]).decode(), verdict_rows(verdicts)
+    await _KEEP.execute(work, {"now": work.now, "events": events, "verdicts": rows})
 
 
-async def keep_dispatched(
-    work: UnitOfWork, events: Sequence[TriggerEvent], verdicts: Sequence[Verdict]
-) -> None:
-    """Keep the events of a batch that concerned an automation, while they are in the queue."""
-    judged = {verdict.event_id for verdict in verdicts}
-    numbers = [event.id for event in events if event.event_id in judged]
-    if numbers:
-        values = {"now": work.now, "numbers": numbers, "verdicts": _rows(verdicts)}
-        await _KEEP_DISPATCHED.execute(work, values)
-
-
-def _rows(verdicts: Collection[Verdict]) -> str:
+def verdict_rows(verdicts: Collection[Verdict]) -> str:
+    """The `verdicts` of a statement that keeps them."""
     rows = [
         {
-            "id": outcome_id(one.event_id, one.automation_id),
-            "event_id": one.event_id,
-            "automation_id": one.automation_id,
-            "outcome": one.judgement.outcome,
-            "run_id": one.judgement.run_id,
-            "detail": one.judgement.detail,
+            "id": outcome_id(verdict.event_id, verdict.automation_id),
+            "event_id": verdict.event_id,
+            "automation_id": verdict.automation_id,
+            "outcome": verdict.judgement.outcome,
+            "run_id": verdict.judgement.run_id,
+            "detail": verdict.judgement.detail,
             "replay": False,
         }
-        for one in verdicts
+        for verdict in verdicts
     ]
     return to_json(rows).decode()
 
@@ -214,7 +182,7 @@ _REPLAYED = PreparedStatement(
 
 
 async def keep_replay(
-    work: UnitOfWork, replay_id: Id, event: InboxEvent, automation_id: Id, judgement: Judgement
+    work: UnitOfWork, replay_id: Id, event: KeptEvent, automation_id: Id, judgement: Judgement
 ) -> None:
     """Keep what became of the replay of an event."""
     await _REPLAYED.execute(

@@ -27,16 +27,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from typing_extensions import override
 
+from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
-from models.automation.automations.runnable_versions import (
-    Dormancy,
-    Dormant,
-    dormancy,
-)
-from models.automation.automations.tables import automation
-from models.automation.inbox.rules import REASONS, WITH_RUN, EventSource, Outcome
-from models.automation.inbox.tables import InboxEvent, inbox_event, inbox_outcome
-from models.content.items.joins import ITEM, live_item_of
+from models.automation.automations.runnable_versions import Dormancy
+from models.automation.inbox.rules import REASONS, WITH_RUN, EventSource, KeptEvent, Outcome
+from models.automation.inbox.tables import inbox_event, inbox_outcome
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.core.pagination import Listed, Page, PageRequest
@@ -54,7 +49,7 @@ _event, _outcome = inbox_event.c, inbox_outcome.c
 
 
 class EventOutcomeShape(Shape):
-    """What became of an event for one automation, and why; a replay is an outcome of its own.
+    """The outcome of an event for one automation, with its reason; a replay has one of its own.
 
     `detail` is the term of a filter with the value it met, the slot, or the like.
     """
@@ -71,7 +66,7 @@ class EventOutcomeShape(Shape):
 
 
 class TriggerEventSummary(Shape):
-    """Something that came in for automations; `payloadBytes` is the size of its payload.
+    """An event that reached automations; `payloadBytes` is the size of its payload.
 
     `subjectId` is a database, form, data source or automation. Of the outcomes a list has 20.
     """
@@ -128,6 +123,13 @@ class _Row(Protocol):
     subject_id: Id
     payload_bytes: int
     received_at: datetime
+
+
+class _CountRow(Protocol):
+    outcome: str
+    events: int
+    last_at: datetime
+    event_id: Id
 
 
 class _OutcomeRow(Protocol):
@@ -267,13 +269,29 @@ async def get_event(work: UnitOfWork, actor: Actor, event_id: Id) -> TriggerEven
     return TriggerEventDetail(**_summary(row), outcomes=outcomes[event_id], payload=row.payload)
 
 
-async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> InboxEvent:
+async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> KeptEvent:
     """The row of an event of the workspace. Raises NotFoundError."""
     this = _event.workspace_id == actor.workspace_id, _event.id == event_id
-    return await work.one(select(inbox_event).where(*this), "event", of=InboxEvent)
+    return await work.one(select(inbox_event).where(*this), "event", of=KeptEvent)
 
 
-def _summary(row: _Row | InboxEvent) -> dict[str, Any]:
+async def runs_of_event(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> Sequence[Id]:
+    """The runs of an event by an automation, the first first; some may be deleted."""
+    rows = await work.rows(
+        select(_outcome.run_id)
+        .where(
+            _outcome.workspace_id == event.workspace_id,
+            _outcome.event_id == event.id,
+            _outcome.automation_id == automation_id,
+            _outcome.run_id.is_not(None),
+        )
+        .order_by(_outcome.replay, _outcome.judged_at)
+        .limit(_MOST_OUTCOMES)
+    )
+    return [row.run_id for row in rows]
+
+
+def _summary(row: _Row | KeptEvent) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _SUMMARY}
 
 
@@ -323,7 +341,7 @@ def _shape(row: _OutcomeRow) -> EventOutcomeShape:
 async def why_not(
     work: UnitOfWork, actor: Actor, automation_id: Id, since: InputMoment | None = None
 ) -> WhyNot:
-    """Why an automation did or did not run since a moment, by default within a day."""
+    """The outcomes of an automation's events since a moment, by default of a day."""
     start = since or work.now - timedelta(days=1)
     newest = (
         select(_outcome.outcome, _outcome.received_at, _outcome.event_id)
@@ -347,39 +365,27 @@ async def why_not(
             latest[1].label("event_id"),
         )
         .group_by(newest.c.outcome)
-        .order_by(func.count().desc(), newest.c.outcome)
+        .order_by(func.count().desc(), newest.c.outcome),
+        of=_CountRow,
     )
     events = sum(row.events for row in rows)
     return WhyNot(
         automation_id=automation_id,
         since=start,
-        blocked=await _blocked(work, actor, automation_id),
+        blocked=await runnable_versions.blocked(work, actor, automation_id),
         events=events,
         runs=sum(row.events for row in rows if row.outcome in WITH_RUN),
         more=events >= WINDOW,
-        reasons=[
-            ReasonCount(
-                outcome=Outcome(row.outcome),
-                reason=REASONS[Outcome(row.outcome)],
-                events=row.events,
-                last_at=row.last_at,
-                event_id=row.event_id,
-            )
-            for row in rows
-        ],
+        reasons=[_counted(row) for row in rows],
     )
 
 
-async def _blocked(work: UnitOfWork, actor: Actor, automation_id: Id) -> Dormancy | None:
-    row = await work.one(
-        select(
-            automation.c.enabled,
-            automation.c.published_version_id.is_not(None).label("is_published"),
-            ITEM.archived,
-        )
-        .join(*live_item_of(automation))
-        .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id),
-        "automation",
-        of=Dormant,
+def _counted(row: _CountRow) -> ReasonCount:
+    outcome = Outcome(row.outcome)
+    return ReasonCount(
+        outcome=outcome,
+        reason=REASONS[outcome],
+        events=row.events,
+        last_at=row.last_at,
+        event_id=row.event_id,
     )
-    return dormancy(row)

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from models.core.base import Id, JsonObject
 from models.messages.events.rules import EventKind
@@ -11,7 +13,7 @@ from runtime.derived_ids import derived_id
 
 
 class EventSource(StrEnum):
-    """What an event came from."""
+    """The kind of thing that an event is from."""
 
     WEBHOOK = "webhook"
     RECORD = "record"
@@ -38,7 +40,7 @@ DISPATCHED: Mapping[EventKind, EventSource] = {
 
 
 class Outcome(StrEnum):
-    """What became of an event for one automation, when it was judged."""
+    """The outcome of an event for one automation, when it was judged."""
 
     RUN = "run"
     QUEUED = "queued"
@@ -92,6 +94,18 @@ class Received:
     source: EventSource
     subject_id: Id
     payload: JsonObject | None
+
+
+class KeptEvent(Protocol):
+    """An event as the inbox has it; `payload` is null when it was larger than is kept."""
+
+    id: Id
+    workspace_id: Id
+    source: str
+    subject_id: Id
+    payload: JsonObject | None
+    payload_bytes: int
+    received_at: datetime
 
 
 def outcome_id(event_id: Id, automation_id: Id) -> Id:
@@ -165,4 +179,4 @@ REASONS: dict[Outcome, str] = {
     Outcome.PASSED_OVER: "The schedule fired too late, or an earlier run was still open.",
     Outcome.FAILED: "The platform gave up after several attempts.",
 }
-"""What each outcome says to a person."""
+"""A sentence for people on each outcome."""

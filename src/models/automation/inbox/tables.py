@@ -20,9 +20,9 @@ from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, table_of
 
 
 class InboxEvent(SQLModel, table=True):
-    """What came in; `subject_id` is a database, form, data source or automation.
+    """An event that reached automations.
 
-    `payload` is null when it was larger than is kept, `payload_bytes` is its size.
+    `subject_id` is a database, form, data source or automation. `payload` is null when it was larger than is kept, `payload_bytes` is its size.
     """
 
     __tablename__ = "inbox_event"
@@ -42,7 +42,7 @@ class InboxEvent(SQLModel, table=True):
 
 
 class InboxOutcome(SQLModel, table=True):
-    """What became of an event for one automation; a replay has a row of its own."""
+    """The outcome of an event for one automation; a replay has a row of its own."""
 
     __tablename__ = "inbox_outcome"
     __table_args__ = (
@@ -102,7 +102,7 @@ async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
         .order_by(func.count().desc())
         .limit(_EXAMINED)
     )
-    removed = 0
+    total = 0
     for row in full:
         oldest = (
             select(event.received_at)
@@ -122,7 +122,7 @@ async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
                 .limit(MAX_ROWS)
             )
             gone = await work.execute(delete(table).where(table.c.id.in_(old)))
-            removed += gone.rowcount
-        if removed >= MAX_ROWS:
+            total += gone.rowcount
+        if total >= MAX_ROWS:
             break
-    return removed
+    return total

@@ -20,12 +20,14 @@ from sqlalchemy import (
     BigInteger,
     Integer,
     Interval,
+    Text,
     Uuid,
     bindparam,
     case,
     delete,
     exists,
     func,
+    literal,
     select,
     update,
 )
@@ -34,8 +36,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
-from models.automation.inbox.commands import Verdict, judge_again, keep_dispatched
-from models.automation.inbox.rules import Judgement, Outcome, shortened
+from models.automation.inbox.commands import Verdict, judge_again, keeping, verdict_rows
+from models.automation.inbox.rules import DISPATCHED, MAX_PAYLOAD, Judgement, Outcome, shortened
 from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
 from models.automation.triggers.rules import (
     concerns_change,
@@ -123,6 +125,37 @@ _POSTPONE = PreparedStatement(
 )
 
 
+_payload = trigger_event.c.payload.op("-")(literal(ANSWERED_BY, Text))
+_bytes = func.pg_column_size(trigger_event.c.payload)
+_SOURCE = case(
+    {kind.value: source.value for kind, source in DISPATCHED.items()}, value=trigger_event.c.kind
+)
+_KEEP = keeping(
+    select(
+        trigger_event.c.event_id.label("id"),
+        trigger_event.c.workspace_id,
+        _SOURCE.label("source"),
+        trigger_event.c.subject_id,
+        case((_bytes <= MAX_PAYLOAD, _payload)).label("payload"),
+        _bytes.label("payload_bytes"),
+        trigger_event.c.created_at.label("received_at"),
+    )
+    .where(trigger_event.c.id == func.any(_IDS))
+    .cte("event")
+)
+
+
+async def _keep(
+    work: UnitOfWork, events: Sequence[TriggerEvent], verdicts: Sequence[Verdict]
+) -> None:
+    """Keep the events of a batch that concerned an automation, while they are in the queue."""
+    judged = {verdict.event_id for verdict in verdicts}
+    ids = [event.id for event in events if event.event_id in judged]
+    if ids:
+        rows = {"now": work.now, "ids": ids, "verdicts": verdict_rows(verdicts)}
+        await _KEEP.execute(work, rows)
+
+
 async def what_is_due(work: Work) -> Due:
     """The kinds of work that have something to do. What another dispatcher holds counts, too."""
     (due,) = await _DUE.rows(work, {})
@@ -143,17 +176,21 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
     for event in events:
         subscribers = await cache.subscribers_of(event)
         answered = await _answer_all(work, event, subscribers, verdicts)
-        left = [one.automation_id for one in subscribers if str(one.automation_id) not in answered]
+        left = [
+            subscriber.automation_id
+            for subscriber in subscribers
+            if str(subscriber.automation_id) not in answered
+        ]
         if not left or _is_given_up(event):
             event_ids.append(event.id)
             given_up = Judgement(Outcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
-            verdicts += [Verdict(event.event_id, one, given_up) for one in left]
+            verdicts += [Verdict(event.event_id, late_id, given_up) for late_id in left]
         else:
-            late = {"event": event.id, "backoff": backoff(event.attempts)}
-            postponed.append({**late, "answered": {ANSWERED_BY: answered}})
-    await keep_dispatched(work, events, verdicts)
-    for one in postponed:
-        await _POSTPONE.execute(work, one)
+            again = {"event": event.id, "backoff": backoff(event.attempts)}
+            postponed.append({**again, "answered": {ANSWERED_BY: answered}})
+    await _keep(work, events, verdicts)
+    for late in postponed:
+        await _POSTPONE.execute(work, late)
     if event_ids:
         await _DELETE.execute(work, {"ids": event_ids})
     return events

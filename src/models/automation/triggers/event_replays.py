@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
-from sqlalchemy import select
+from sqlalchemy import ARRAY, Uuid, func, literal, select
 
 from models.automation.automation_runs import commands
 from models.automation.automation_runs.acceptance import RunRequest, accept
@@ -16,17 +16,16 @@ from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.shapes import TestRun
 from models.automation.automations import runnable_versions
-from models.automation.automations.queries import VERSION, may_edit
+from models.automation.automations.queries import may_edit
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.automations.tables import automation_version
 from models.automation.inbox.commands import keep_replay
 from models.automation.inbox.queries import (
     EventOutcomeShape,
     find_event,
     get_event,
+    runs_of_event,
 )
-from models.automation.inbox.rules import EventSource, Judgement, Outcome
-from models.automation.inbox.tables import InboxEvent, inbox_outcome
+from models.automation.inbox.rules import EventSource, Judgement, KeptEvent, Outcome
 from models.automation.triggers.rules import payload_of
 from models.core.access.rules import Actor
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
@@ -35,7 +34,7 @@ from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError, RunError, ValidationError
 
-NOT_KEPT = "The payload of the event was not kept, and the run it started is gone."
+NOT_KEPT = "The payload of the event was too large to keep, and its run was deleted."
 
 
 class ReplayEvent(Input):
@@ -51,11 +50,11 @@ class ReplayEvent(Input):
     test: bool = False
 
 
-class _Judged(Protocol):
-    """An outcome of the event for the automation, with the run if it is there."""
+class _EventRun(Protocol):
+    """A run that the event started."""
 
-    run_id: Id | None
-    trigger_payload: JsonObject | None
+    id: Id
+    trigger_payload: JsonObject
     attributes: Mapping[str, str] | None
 
 
@@ -70,13 +69,13 @@ async def replay(
     """
     seen = await get_event(work, actor, event_id)
     automation_id = body.automation_id
-    if automation_id not in {one.automation_id for one in seen.outcomes}:
+    if automation_id not in {outcome.automation_id for outcome in seen.outcomes}:
         raise ValidationError.at("automationId", "The event did not reach this automation.")
     if not await may_edit(work, actor, automation_id):
         raise DeniedError("You need edit access to the automation.")
     event = await find_event(work, actor, event_id)
-    judged = await _first_run(work, event, automation_id)
-    payload = judged.trigger_payload if judged and judged.trigger_payload else _kept(event)
+    earlier = await _first_run(work, event, automation_id)
+    payload = _kept(event) if earlier is None else earlier.trigger_payload
     version = await _version(work, actor, body)
     run_id = derived_id(replay_id, "run")
     if body.test:
@@ -87,10 +86,10 @@ async def replay(
         await commands.test_run(work, actor, automation_id, test, run_id)
         judgement = Judgement(Outcome.RUN, run_id, {"version": version.version, "test": True})
     else:
-        judgement = await _start(work, actor, version, payload, judged, run_id)
+        judgement = await _start(work, actor, version, payload, earlier, run_id)
     await keep_replay(work, replay_id, event, automation_id, judgement)
     answer = await get_event(work, actor, event_id)
-    return next(one for one in answer.outcomes if one.id == replay_id)
+    return next(outcome for outcome in answer.outcomes if outcome.id == replay_id)
 
 
 async def _start(
@@ -98,7 +97,7 @@ async def _start(
     actor: Actor,
     version: RunnableVersion,
     payload: JsonObject,
-    judged: _Judged | None,
+    earlier: _EventRun | None,
     run_id: Id,
 ) -> Judgement:
     """Accept the run for real; a version that was never published has to compile."""
@@ -106,8 +105,8 @@ async def _start(
     request = RunRequest(
         RunSource.REPLAY,
         payload,
-        attributes=(judged and judged.attributes) or {},
-        replay_of_run_id=judged.run_id if judged and judged.trigger_payload else None,
+        attributes=(earlier and earlier.attributes) or {},
+        replay_of_run_id=None if earlier is None else earlier.id,
         run_id=run_id,
     )
     accepted = (await accept(work, actor, version, request)).judgement
@@ -115,27 +114,23 @@ async def _start(
     return Judgement(accepted.outcome, run_id, detail)
 
 
-async def _first_run(work: UnitOfWork, event: InboxEvent, automation_id: Id) -> _Judged | None:
-    judged = inbox_outcome.c
-    run, is_its_run = run_of(judged.run_id)
+async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _EventRun | None:
+    """The first run of the event that is still there."""
+    run_ids = literal(await runs_of_event(work, event, automation_id), ARRAY(Uuid))
+    ids = func.unnest(run_ids).table_valued("run_id", with_ordinality="place")
+    run, is_its_run = run_of(ids.c.run_id)
     return await work.first(
-        select(judged.run_id, RUN.trigger_payload, RUN.attributes)
-        .select_from(inbox_outcome)
+        select(RUN.id, RUN.trigger_payload, RUN.attributes)
+        .select_from(ids)
         .join(run, is_its_run)
-        .where(
-            judged.workspace_id == event.workspace_id,
-            judged.event_id == event.id,
-            judged.automation_id == automation_id,
-            RUN.workspace_id == event.workspace_id,
-            RUN.automation_id == automation_id,
-        )
-        .order_by(judged.replay, judged.judged_at)
+        .where(RUN.workspace_id == event.workspace_id, RUN.automation_id == automation_id)
+        .order_by(ids.c.place)
         .limit(1),
-        of=_Judged,
+        of=_EventRun,
     )
 
 
-def _kept(event: InboxEvent) -> JsonObject:
+def _kept(event: KeptEvent) -> JsonObject:
     """The trigger payload of an event that started no run. Raises RunError."""
     if event.payload is None or event.source == EventSource.RECORD_DATE:
         raise RunError(NOT_KEPT)
@@ -145,20 +140,10 @@ def _kept(event: InboxEvent) -> JsonObject:
 
 
 async def _version(work: UnitOfWork, actor: Actor, body: ReplayEvent) -> RunnableVersion:
-    this = body.automation_id
-    if body.version == "published":
-        return await runnable_versions.published(work, actor, this, only_enabled=not body.test)
+    automation_id = body.automation_id
+    if isinstance(body.version, int):
+        return await runnable_versions.numbered(work, actor, automation_id, body.version)
     if body.version == "draft":
-        return await runnable_versions.draft(work, actor, this)
-    version_id = await work.scalar(
-        select(VERSION.id)
-        .select_from(automation_version)
-        .where(
-            VERSION.workspace_id == actor.workspace_id,
-            VERSION.automation_id == this,
-            VERSION.version == body.version,
-        )
-    )
-    if version_id is None:
-        raise ValidationError.at("version", "The automation has no version of this number.")
-    return await runnable_versions.named(work, actor, this, version_id)
+        return await runnable_versions.draft(work, actor, automation_id)
+    enabled = not body.test
+    return await runnable_versions.published(work, actor, automation_id, only_enabled=enabled)

@@ -312,19 +312,19 @@ async def start_run_for_date(
     work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
 ) -> Judgement:
     """Start the run of a date that a poll found, unless the record has been deleted since."""
-    gone = Judgement(Outcome.FILTERED, detail={"term": "The record still has the date."})
+    no_date = Judgement(Outcome.FILTERED, detail={"term": "The record still has the date."})
     record_id = Id(event.payload["recordId"])
     row = await find_record(work, event.workspace_id, record_id)
     if row is None or subject_of(subscriber.config) != row.database_id:
-        return gone
+        return no_date
     watch = await _watch_of(work, subscriber, row.database_id)
     due = None if watch is None else watch.due(event.payload["value"])
     try:
         schema = await load_schema(work, event.workspace_id, row.database_id)
     except NotFoundError:
-        return gone
+        return no_date
     if due is None:
-        return gone
+        return no_date
     (detail,) = await record_details(work, any_automation(event.workspace_id), schema, [row])
     chain = await _chain_of(work, event, record_id, due)
     return await _start_run(work, subscriber, detail.to_json(), due, chain)

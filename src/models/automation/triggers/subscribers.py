@@ -109,9 +109,9 @@ class SubscriberCache:
         self._subscribers: dict[Id, Subscriber | None] = {}
 
     async def subscribers_of(self, event: TriggerEvent) -> list[Subscriber]:
-        """The automations that subscribe to an event, and those that would if they might run.
+        """The automations that subscribe to an event, dormant ones included.
 
-        Each of the others was published and enabled when the event was emitted, and is so now.
+        Each that is not dormant was published and enabled when the event was emitted, and is now.
         """
         found = [
             await self._subscriber(row, event.workspace_id)

@@ -246,13 +246,13 @@ def failed_part(
     predicate: object, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
 ) -> JsonObject:
     """The term of a filter that a payload does not satisfy, as `failed_term`."""
-    known: JsonObject = {
+    parts: JsonObject = {
         name: payload if name == "trigger" else payload.get(name) for name in variables
     }
     return failed_term(
         predicate,
         lambda part: passes(part, variables, payload, context),
-        {**_values_of(known["record"]), **known},
+        {**_values_of(parts["record"]), **parts},
     )
 
 
