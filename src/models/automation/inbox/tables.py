@@ -22,7 +22,8 @@ from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, table_of
 class InboxEvent(SQLModel, table=True):
     """An event that reached automations.
 
-    `subject_id` is a database, form, data source or automation. `payload` is null when it was larger than is kept, `payload_bytes` is its size.
+    `subject_id` is a database, form, data source or automation. `payload` is null when it was
+    larger than is kept, `payload_bytes` is its size.
     """
 
     __tablename__ = "inbox_event"

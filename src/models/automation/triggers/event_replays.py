@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
-from sqlalchemy import ARRAY, Uuid, func, literal, select
+from sqlalchemy import ARRAY, Uuid, column, func, literal, select
 
 from models.automation.automation_runs import commands
 from models.automation.automation_runs.acceptance import RunRequest, accept
@@ -117,7 +117,11 @@ async def _start(
 async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _EventRun | None:
     """The first run of the event that is still there."""
     run_ids = literal(await runs_of_event(work, event, automation_id), ARRAY(Uuid))
-    ids = func.unnest(run_ids).table_valued("run_id", with_ordinality="place")
+    ids = (
+        func.unnest(run_ids)
+        .table_valued(column("run_id", Uuid), with_ordinality="place")
+        .render_derived(name="started")
+    )
     run, is_its_run = run_of(ids.c.run_id)
     return await work.first(
         select(RUN.id, RUN.trigger_payload, RUN.attributes)
