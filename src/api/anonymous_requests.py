@@ -5,13 +5,15 @@ The router of webhooks calls `called_webhook`, `delivery_of` and `answer`.
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import cast
 
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from api.kernel.browsers import refuse_subresource
+from api.kernel.operation import refuse_as_json
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
 from models.automation.automation_runs.calls import run_answer
@@ -30,7 +32,12 @@ from models.core.access.rules import Principal, PrincipalType
 from models.core.base import JsonObject
 from models.workspace.share_links.visitors import Visitor, VisitRequest, admit
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, PlatformError, ValidationError
+from runtime.errors import (
+    NotFoundError,
+    PayloadTooLargeError,
+    PlatformError,
+    ValidationError,
+)
 from runtime.ids import parse_id
 
 _SECURITY_HEADERS = {
@@ -70,6 +77,23 @@ async def refusals_kept(request: ApiRequest, hook: Hook) -> AsyncIterator[None]:
     except PlatformError as refusal:
         await _keep_refused(request, hook, refusal)
         raise
+
+
+def refuse_call(request: ApiRequest, refusal: PlatformError) -> Response:
+    """The refusal as clients of the API read it; a call that was too large is kept after it.
+
+    Its body was never read, so that it has not reached its webhook.
+    """
+    response = refuse_as_json(request, refusal)
+    if isinstance(refusal, PayloadTooLargeError) and "webhookToken" in request.path_params:
+        response.background = BackgroundTask(_keep_too_large, request, refusal)
+    return response
+
+
+async def _keep_too_large(request: ApiRequest, refusal: PayloadTooLargeError) -> None:
+    with suppress(PlatformError):
+        hook = await called_webhook(request)
+        await _keep_refused(request, hook, refusal)
 
 
 async def _keep_refused(request: ApiRequest, hook: Hook | Closed, refusal: PlatformError) -> None:

@@ -37,7 +37,6 @@ SMALL = {
     # Registries, and one line for each thing of a kind.
     "activities/providers/adapters.py": "the registry of adapters",
     "models/registrations.py": "the registry of what resources give to lower resources",
-    "models/tables.py": "the registry of tables",
     # Rules, enumerations and shapes of a resource that others import without the rest of it.
     "models/automation/actions/shapes.py": "the rules of change sets import it",
     "models/automation/secrets/rules.py": "the rules of triggers import it",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from models.core.access.rules import Role
 from tests.support.automations import create, path_of, read, refusal
 from tests.support.client import Client
 from tests.support.hooks import Json, make_hook, send
@@ -120,6 +121,39 @@ async def test_refused_calls_are_kept_without_their_secrets(
     right = {"X-Webhook-Secret": secret, "Content-Type": "application/json"}
     assert (await stranger.post(path, content=b"{", headers=right)).status_code == 400
     assert (await outcome_of(client, space, made))["outcome"] == "invalid"
+
+
+async def test_a_call_with_a_body_that_is_too_large_is_kept_without_it(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space, auth="none")
+    answer = await stranger.post(made["webhookPath"], content=b"x" * (1024 * 1024 + 1))
+    assert answer.status_code == 413
+    assert (await outcome_of(client, space, made))["outcome"] == "too_large"
+    event = await only(client, space, made)
+    shown = read(await client.get(f"{events_of(space)}/{event['id']}"))
+    assert shown["payload"]["body"] is None
+
+
+async def test_events_of_hidden_automations_do_not_exist(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    read(await send(stranger, made), 202)
+    event = await only(client, space, made)
+    closed = {"accessMode": "restricted", "grants": []}
+    read(await client.put(f"/v1/items/{made['itemId']}/access", json=closed))
+    _, token = await space.member(Role.EDITOR)
+    viewer = client.with_token(token)
+    named = await viewer.get(events_of(space), params={"automationId": made["id"]})
+    assert refusal(named) == (404, "not_found")
+    assert await listed(viewer, space, outcome="run", subjectId=made["id"]) == []
+    gone = await viewer.get(f"{events_of(space)}/{event['id']}")
+    assert refusal(gone) == (404, "not_found")
+    assert (await viewer.get(f"{path_of(made)}/why-not")).status_code == 404
+    body = {"automationId": made["id"]}
+    replayed = await viewer.post(f"{events_of(space)}/{event['id']}/replay", json=body)
+    assert refusal(replayed) == (404, "not_found")
 
 
 async def test_closed_webhooks_say_why_and_unknown_addresses_leave_nothing(

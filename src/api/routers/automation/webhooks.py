@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept
+from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept, refuse_call
 from api.kernel.browsers import NoSubresourceError
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
@@ -91,7 +91,7 @@ async def publish_automation_event(request: ApiRequest, body: PublishEvent) -> D
     )
 
 
-router = Router(tags=["webhooks"])
+router = Router(tags=["webhooks"], refuse=refuse_call)
 
 HOOK = "/v1/hooks/{webhookToken}"
 

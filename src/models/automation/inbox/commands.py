@@ -71,9 +71,9 @@ _EVENTS = (
 
 
 def keeping(events: CTE) -> PreparedStatement[Any]:
-    """The statement that keeps events, with the columns of `inbox_event`, and the verdicts on them.
+    """The statement that keeps events and verdicts; `events` has the columns of `inbox_event`.
 
-    Its parameters are `now` and `verdicts`, and those of the events.
+    Its parameters are `now`, `verdicts`, and the parameters of `events`.
     """
     values = {
         "id": _VERDICTS.c.id,

@@ -194,7 +194,15 @@ class WorkspaceEventQuery(EventQuery):
 async def list_events(
     work: UnitOfWork, actor: Actor, page: PageRequest, query: WorkspaceEventQuery
 ) -> TriggerEventList:
-    """The events that concerned automations which the actor sees, newest first."""
+    """The events that concerned automations which the actor sees, newest first.
+
+    Raises NotFoundError for a filter by an automation that the actor does not see.
+    """
+    if query.automation_id is not None:
+        await work.one(
+            open_automations(actor, Level.VIEW).where(AUTOMATION.id == query.automation_id),
+            "automation",
+        )
     window = _window(actor, page, query).subquery("candidate")
     is_seen = exists().where(
         _outcome.workspace_id == actor.workspace_id,

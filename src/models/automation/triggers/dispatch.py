@@ -176,15 +176,15 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
     for event in events:
         subscribers = await cache.subscribers_of(event)
         answered = await _answer_all(work, event, subscribers, verdicts)
-        left = [
+        unanswered = [
             subscriber.automation_id
             for subscriber in subscribers
             if str(subscriber.automation_id) not in answered
         ]
-        if not left or _is_given_up(event):
+        if not unanswered or _is_given_up(event):
             event_ids.append(event.id)
             given_up = Judgement(Outcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
-            verdicts += [Verdict(event.event_id, late_id, given_up) for late_id in left]
+            verdicts += [Verdict(event.event_id, late_id, given_up) for late_id in unanswered]
         else:
             again = {"event": event.id, "backoff": backoff(event.attempts)}
             postponed.append({**again, "answered": {ANSWERED_BY: answered}})

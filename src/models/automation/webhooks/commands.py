@@ -151,7 +151,7 @@ class Closed:
 async def find_hook(work: Work, token: str) -> Hook | Closed | None:
     """The webhook behind a token; closed unless a published, enabled automation has it.
 
-    None for a token of no automation. Callers are told of each refusal in the same words.
+    None for a token of no automation. All refusals read the same.
     """
     row = await _HOOK.first(work, {"token": "" if "\x00" in token else token})
     if row is None:
