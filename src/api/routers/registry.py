@@ -66,7 +66,7 @@ from api.routers.data import databases, forms, records, time_entries
 from api.routers.messages import notifications, webhook_endpoints, workspace_events
 from api.routers.people import experiments, me, members, workspaces
 from api.routers.sources import connections, data_sources, mounts, spreadsheet_imports
-from api.routers.workspace import ai_runs, legacy_imports, pauses, share_links
+from api.routers.workspace import ai_runs, impact, legacy_imports, pauses, share_links
 
 ROUTERS: Sequence[Router] = (
     service.router,
@@ -174,4 +174,5 @@ ROUTERS: Sequence[Router] = (
     ai_runs.changes_router,
     ai_runs.model_settings_router,
     pauses.router,
+    impact.router,
 )

@@ -1,6 +1,6 @@
 """Record templates: the values, links and content a new record of a database begins with."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Protocol
@@ -28,7 +28,7 @@ from sqlmodel import SQLModel
 
 from models.content.surfaces.commands import create_content_surface, delete_content_surface
 from models.content.surfaces.queries import has_blocks
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Scope
 from models.core.base import (
     Deleted,
     Icon,
@@ -43,10 +43,12 @@ from models.core.base import (
 )
 from models.core.bundles import BundleKind, Stage, shape_problem
 from models.core.pagination import Listed, PageRequest
+from models.core.references import Definition, Reference, Sought, cleared, members_at
 from models.core.revisions import next_updated_at
 from models.data.fields.bundle import of_live_databases
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema
+from models.data.fields.rows import DATABASE, live_databases
 from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.data.records.details import open_records
 from models.data.records.queries import RECORD
@@ -184,21 +186,54 @@ async def list_templates(
     return RecordTemplateList.of(shown)
 
 
-async def templates_by_field(
-    work: UnitOfWork, workspace_id: Id, database_id: Id
-) -> dict[str, list[str]]:
-    """The labels of the templates that prefill a field, by the key of the field."""
-    columns = record_template.c
-    rows = await work.rows(
-        select(columns.label, columns.data, columns.relations)
-        .where(*_of_template(workspace_id, database_id))
-        .order_by(columns.label)
+async def template_definitions(
+    work: UnitOfWork, actor: Actor, sought: Sought
+) -> Sequence[Definition]:
+    """The record templates that may name a thing."""
+    database_id = sought.database_id
+    if database_id is None:
+        return []
+    return [
+        Definition(
+            kind="record_template",
+            id=row.id,
+            label=row.label,
+            scope=Scope.DATABASES_READ,
+            item_id=row.item_id,
+            database_id=database_id,
+            references=list(cleared(_template_references(str(database_id), row))),
+        )
+        for row in await work.rows(
+            _template_rows(actor.workspace_id, database_id), of=_PlacedTemplate
+        )
+    ]
+
+
+class _PlacedTemplate(Protocol):
+    """A template with the item of its database."""
+
+    id: Id
+    label: str
+    item_id: Id
+    data: JsonObject
+    relations: JsonObject
+
+
+def _template_references(database: str, row: _PlacedTemplate) -> Iterator[Reference]:
+    """The fields and options that a record template fills in."""
+    for name in ("data", "relations"):
+        yield from members_at(database, getattr(row, name), name)
+
+
+def _template_rows(workspace_id: Id, database_id: Id) -> Select[Any]:
+    template = record_template.c
+    columns = (template.id, template.label, template.data, template.relations, DATABASE.item_id)
+    return (
+        live_databases(workspace_id, *columns)
+        .join(record_template, template.database_id == DATABASE.id)
+        .where(template.workspace_id == workspace_id, DATABASE.id == database_id)
+        .order_by(template.label, template.id)
     )
-    labels: dict[str, list[str]] = {}
-    for row in rows:
-        for key in {**row.data, **row.relations}:
-            labels.setdefault(key, []).append(row.label)
-    return labels
 
 
 async def template_prefills(

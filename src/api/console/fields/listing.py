@@ -26,10 +26,10 @@ from api.kernel.routing import Access, ApiRequest
 from api.routers.data import databases as api
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.data.databases.field_usages import FieldUsages, field_usages
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.fields.shapes import FieldShape
+from models.workspace.impact.field_usages import FieldUsages, field_usages
 from runtime.errors import ConflictError
 
 router = page_router()

@@ -29,13 +29,13 @@ from api.routers.data.databases import FIELD, FIELDS, WRITE, WRITE_FIELD
 from models.core.base import Id, JsonObject
 from models.core.revisions import read_moment
 from models.data.databases import field_changes
-from models.data.databases.field_usages import field_usages
 from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import get_field
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import CreateField, FieldShape, UpdateField
+from models.workspace.impact.field_usages import field_usages
 from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError, ValidationError
 

@@ -1,10 +1,12 @@
 """Reading actions."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, Text, bindparam, cast, func, select
 
+from models.automation.actions.rules import ActionKind, action_references
 from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
 from models.automation.automations.rules.language.bindings import written
@@ -14,6 +16,7 @@ from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.http_requests import hidden
 from models.core.pagination import PageRequest
+from models.core.references import Definition, Sought, below
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -78,6 +81,30 @@ async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> Act
     return ActionList(
         actions=[await _shown(work, actor, row) for row in shown.items], cursor=shown.cursor
     )
+
+
+async def action_definitions(
+    work: UnitOfWork, actor: Actor, sought: Sought
+) -> Sequence[Definition]:
+    """The actions that may name a thing: those whose config has its id in it."""
+    found = func.strpos(func.lower(cast(action.c.config, Text)), bindparam("id", type_=Text)) > 0
+    rows = await work.rows(
+        _actions(actor.workspace_id)
+        .where(found)
+        .order_by(ITEM.title, action.c.id)
+        .params(id=sought.subject.id.lower())
+    )
+    return [
+        Definition(
+            kind="action",
+            id=row.id,
+            label=row.label,
+            scope=Scope.ACTIONS_READ,
+            item_id=row.item_id,
+            references=list(below(action_references(ActionKind(row.kind), row.config), "config")),
+        )
+        for row in rows
+    ]
 
 
 def _actions(workspace_id: Id) -> Select[Any]:

@@ -26,6 +26,7 @@ from models.automation.automations.rules.graph.configs import (
     UpdateRecordConfig,
 )
 from models.automation.automations.rules.graph.node_checks import model_problems
+from models.automation.automations.rules.graph.references import ConfigReader, step_references
 from models.automation.automations.rules.graph.shapes import CelExpression, NodeId, Retry
 from models.automation.automations.rules.language.bindings import (
     SECRETS_LEAVE,
@@ -39,8 +40,10 @@ from models.automation.automations.rules.language.static_reads import references
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.typed_reads import Struct, ValueType, reads_of
 from models.core.http_requests import GIVE_AGAIN, left_hidden
 from models.core.problems import refuse
+from models.core.references import Reference, text_references
 from models.sources.external_resources.rules.resources import ProviderResource
 from runtime.errors import Detail, ValidationError
 from runtime.ids import parse_id
@@ -278,6 +281,30 @@ def _conditions(config: JsonObject) -> Iterator[tuple[str, str]]:
                 yield f"steps.{place}.when", "The expression must return true or false."
         except BindingError as error:
             yield f"steps.{place}.when", error.message
+
+
+def action_references(kind: ActionKind, config: JsonObject) -> list[Reference]:
+    """What an action names: the fields, options and things of its config or of its steps."""
+    parts = parts_of(kind, config)
+    if kind is not ActionKind.SEQUENCE:
+        return [
+            one
+            for _, part_kind, parameters in parts
+            for one in ConfigReader({}).config_references(part_kind, parameters)
+        ]
+    nodes: dict[str, ValueType] = {}
+    references: list[Reference] = []
+    reader = ConfigReader({"nodes": Struct(nodes)})
+    steps = [step for step in config["steps"] if step.get("kind") in _STEP_KINDS]
+    for place, (step, (_, part_kind, parameters)) in enumerate(zip(steps, parts[1:], strict=True)):
+        found = reader.config_references(part_kind, parameters)
+        references += step_references(found, step.get("input") or {}, "steps", place)
+        when = step.get("when")
+        if isinstance(when, str):
+            reads = reads_of(when, reader.variables)
+            references += text_references(reads, "steps", place, "when")
+        nodes[step["id"]] = reader.output_of(part_kind, parameters)
+    return references
 
 
 def named_ids(kind: ActionKind, config: JsonObject) -> list[Named]:

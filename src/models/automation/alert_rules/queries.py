@@ -1,6 +1,6 @@
 """Reading alert rules and their firings, and checking a condition now."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -43,11 +43,12 @@ from models.automation.automation_runs.queries import RUN
 from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
 from models.automation.automations.queries import open_automations
 from models.core.access.queries import WorkspaceOf
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
 from models.core.bounds import Bound
 from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
+from models.core.references import Definition, Reference, Sought, SubjectKind, cleared, named_at
 from models.core.repository import Repository
 from models.sources.connections.queries import failing, seen_connections
 from runtime.database import UnitOfWork
@@ -301,3 +302,60 @@ _CHECKS: Mapping[type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[Check
     WorkerGoneCondition: _worker_gone,
     ConnectionFailingCondition: _connection_failing,
 }
+
+
+async def rule_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The alert rules that name an automation, a connection or a member."""
+    if sought.kind not in (SubjectKind.AUTOMATION, SubjectKind.CONNECTION, SubjectKind.MEMBER):
+        return []
+    id_ = Id(sought.subject.id)
+    condition = {
+        SubjectKind.AUTOMATION: _rule.automation_id == id_,
+        SubjectKind.CONNECTION: _rule.connection_id == id_,
+        SubjectKind.MEMBER: or_(
+            _rule.saved_by_user_id == id_, _rule.recipient_user_ids.contains([id_])
+        ),
+    }[sought.kind]
+    seen = and_(*_sees(actor, open_automations(actor, Level.VIEW)))
+    rows = await work.rows(
+        select(alert_rule, seen.label("seen"))
+        .where(_rule.workspace_id == actor.workspace_id, condition)
+        .order_by(_rule.label, _rule.id),
+        of=_WatchedRule,
+    )
+    return [
+        Definition(
+            kind="alert_rule",
+            id=row.id,
+            label=row.label,
+            scope=Scope.AUTOMATIONS_READ,
+            hidden=not row.seen,
+            references=list(_rule_references(row)),
+        )
+        for row in rows
+    ]
+
+
+class _WatchedRule(Protocol):
+    """A rule, and whether the caller sees what it names."""
+
+    id: Id
+    label: str
+    automation_id: Id | None
+    connection_id: Id | None
+    saved_by_user_id: Id
+    recipient_user_ids: Sequence[Id]
+    seen: bool
+
+
+def _rule_references(row: _WatchedRule) -> Iterator[Reference]:
+    """A rule is deleted with the automation or the connection that it names."""
+    for name, kind in (
+        ("automation", SubjectKind.AUTOMATION),
+        ("connection", SubjectKind.CONNECTION),
+    ):
+        named = getattr(row, f"{name}_id")
+        yield from cleared(named_at(kind, str(named), "condition", f"{name}Id"))
+    yield from named_at(SubjectKind.MEMBER, str(row.saved_by_user_id), "savedByUserId")
+    recipients = [str(one) for one in row.recipient_user_ids]
+    yield from named_at(SubjectKind.MEMBER, recipients, "recipientUserIds")

@@ -25,6 +25,7 @@ from models.automation.waits.store import read_responses
 from models.automation.waits.tables import RunWait, run_wait
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
+from models.core.references import Definition, Sought, SubjectKind, in_node, named_at
 from runtime.database import UnitOfWork
 
 
@@ -322,3 +323,37 @@ def _pending(row: _Row) -> PendingApproval:
         questions=[ApprovalField.model_validate(one) for one in row.terms.get("form") or []],
         since=row.created_at,
     )
+
+
+async def wait_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The open approvals that ask a member, each as its run."""
+    if sought.kind is not SubjectKind.MEMBER:
+        return []
+    run = run_of(run_wait.c.run_id)
+    rows = await work.rows(
+        select(run_wait.c.run_id, run_wait.c.node_id, AUTOMATION.label, AUTOMATION.item_id)
+        .join(*run)
+        .join(*automation_of(run[0]))
+        .where(
+            run_wait.c.workspace_id == actor.workspace_id,
+            run_wait.c.kind == NodeKind.APPROVAL,
+            run_wait.c.outcome.is_(None),
+            _terms["assignees"].contains([sought.subject.id]),
+            RUN.status.in_(OPEN_RUN),
+        )
+        .order_by(run_wait.c.created_at, run_wait.c.run_id)
+    )
+    return [
+        Definition(
+            kind="automation_run",
+            id=row.run_id,
+            label=row.label,
+            scope=Scope.AUTOMATIONS_READ,
+            item_id=row.item_id,
+            state="waiting",
+            references=list(
+                in_node(named_at(sought.kind, [sought.subject.id], "assignees"), row.node_id)
+            ),
+        )
+        for row in rows
+    ]

@@ -1,6 +1,6 @@
 """Reading surfaces and their blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,10 +15,11 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
+    or_,
     select,
 )
 
-from models.content.items.joins import ITEM
+from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, placed_items
 from models.content.surfaces.rules.contents import SurfaceKind, scope_on
 from models.content.surfaces.shapes import (
@@ -39,6 +40,16 @@ from models.content.surfaces.tables import (
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
+from models.core.references import (
+    Definition,
+    Reference,
+    Sought,
+    SubjectKind,
+    below,
+    filter_references,
+    key_at,
+    named_at,
+)
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.postgresql.statements import PreparedStatement
@@ -271,3 +282,57 @@ async def list_comments(
         )
     shown = await page.ascending(work, statement, *order, of=SurfaceComment)
     return CommentList.of(shown)
+
+
+_CHARTS = ("chart", "number")
+_BY_ID = ("view", "database_view", "shortcut", "item_link")
+
+
+async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The blocks of pages and dashboards that name a thing, each as its surface."""
+    if sought.database_id is None and sought.kind is not SubjectKind.VIEW and not sought.item_id:
+        return []
+    by_key = sought.kind in (SubjectKind.FIELD, SubjectKind.OPTION)
+    named = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
+    rows = await work.rows(
+        select(surface.c.item_id, ITEM.title.label("label"), ITEM.kind, block.c.id, block.c.content)
+        .join(*live_item_of(surface))
+        .join(block, block.c.surface_id == surface.c.id)
+        .where(
+            surface.c.workspace_id == actor.workspace_id,
+            block.c.kind.in_(_CHARTS if by_key else [*_CHARTS, *_BY_ID]),
+            or_(*named),
+        )
+        .order_by(ITEM.title, surface.c.id, block.c.position, block.c.id)
+    )
+    return [
+        Definition(
+            kind=row.kind,
+            id=row.item_id,
+            label=row.label,
+            scope=Scope.SURFACES_READ,
+            item_id=row.item_id,
+            references=list(below(content_references(row.content), "blocks", str(row.id))),
+        )
+        for row in rows
+    ]
+
+
+_NAMING = {
+    "databaseId": SubjectKind.DATABASE,
+    "viewId": SubjectKind.VIEW,
+    "itemId": SubjectKind.ITEM,
+}
+"""The keys under which contents of blocks name things, and what these are."""
+
+
+def content_references(content: JsonObject) -> Iterator[Reference]:
+    """The things that the content of a block names, and the fields of a chart or a number."""
+    for key, kind in _NAMING.items():
+        yield from named_at(kind, content.get(key), key)
+    database = content.get("databaseId")
+    if isinstance(database, str):
+        yield from key_at(database, content.get("xFieldKey"), "xFieldKey")
+        aggregate = content.get("aggregate") or {}
+        yield from key_at(database, aggregate.get("field"), "aggregate", "field")
+        yield from filter_references(database, content.get("filter"), "filter")

@@ -163,6 +163,18 @@ async def seen_field(work: UnitOfWork, actor: Actor, field_id: Id) -> FieldShape
     return None if row is None else field_shape(row)
 
 
+async def inverse_of(work: UnitOfWork, actor: Actor, relation: FieldShape) -> FieldShape | None:
+    """The field that shows a relation from the other side; None of a symmetric one."""
+    inverse_id = Id(relation.settings["inverseFieldId"])
+    if inverse_id == relation.id:
+        return None
+    row = await work.first(
+        select(field).where(field.c.workspace_id == actor.workspace_id, field.c.id == inverse_id),
+        of=DatabaseField,
+    )
+    return None if row is None else field_shape(row)
+
+
 def field_with_key(workspace_id: Id, database_id: Id, key: str) -> ScalarSelect[Id]:
     """The id of the field of a database that has this key."""
     return (

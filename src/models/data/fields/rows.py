@@ -48,6 +48,15 @@ class DatabaseRow(Protocol):
 
 DATABASE = database.c
 """The columns of databases in the statements that this module begins."""
+FIELD = field.c
+"""The columns of what `field_with_id` joins."""
+
+
+def field_with_id(
+    field_id: ColumnElement[Any],
+) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the field that a column names: `select(…).outerjoin(*field_with_id(…))`."""
+    return field, field.c.id == field_id
 
 
 def database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:

@@ -1,16 +1,27 @@
 """Reading forms: for the members who edit them, and for the public."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy import ColumnElement, Uuid, and_, bindparam, func, literal, or_, select
 
-from models.content.items.joins import ITEM, live_item_of
+from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.queries import placement, placement_of
 from models.content.surfaces.queries import surface_id_of
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
+from models.core.references import (
+    Definition,
+    Reference,
+    Sought,
+    SubjectKind,
+    below,
+    cleared,
+    named_at,
+    question_references,
+)
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.queries import visible as database_visible
@@ -24,6 +35,65 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
+
+
+async def form_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The forms that may name a thing."""
+    if sought.kind is SubjectKind.MEMBER:
+        condition = form.c.created_by_user_id == Id(sought.subject.id)
+    elif sought.database_id is not None:
+        condition = form.c.database_id == sought.database_id
+    else:
+        return []
+    rows = await work.rows(
+        live_items(actor.workspace_id, *form.c, ITEM.title.label("label"))
+        .join(form, and_(form.c.workspace_id == ITEM.workspace_id, form.c.item_id == ITEM.id))
+        .where(condition)
+        .order_by(ITEM.title, form.c.id),
+        of=_LabelledForm,
+    )
+    return [
+        Definition(
+            kind="form",
+            id=row.item_id,
+            label=row.label,
+            scope=Scope.RESOURCES_READ,
+            item_id=row.item_id,
+            references=list(_form_references(row)),
+        )
+        for row in rows
+    ]
+
+
+class _LabelledForm(Protocol):
+    """A form with the label of its item."""
+
+    item_id: Id
+    database_id: Id
+    label: str
+    fields: list[JsonObject]
+    created_by_user_id: Id
+
+
+def _form_references(row: _LabelledForm) -> Iterator[Reference]:
+    database = str(row.database_id)
+    yield from named_at(SubjectKind.DATABASE, database, "databaseId")
+    yield from cleared(below(question_references(database, row.fields), "fields"))
+    # It acts in the name of its creator.
+    yield from named_at(SubjectKind.MEMBER, str(row.created_by_user_id), "createdByUserId")
+
+
+async def databases_of_forms(
+    work: UnitOfWork, workspace_id: Id, database_id: Id | None = None
+) -> Mapping[str, str]:
+    """The database of each form by the form's item, of all forms or of those of one database."""
+    statement = select(form.c.item_id, form.c.database_id).where(
+        form.c.workspace_id == workspace_id
+    )
+    if database_id is not None:
+        statement = statement.where(form.c.database_id == database_id)
+    return {str(row.item_id): str(row.database_id) for row in await work.rows(statement)}
+
 
 visible = placement_of(form)
 """The placement of a form: `await visible(work, workspace_ids, form_id, user_id)`."""

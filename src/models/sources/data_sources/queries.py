@@ -1,17 +1,28 @@
 """Data sources on the wire, and reading them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
-from sqlalchemy import Select, select
+from sqlalchemy import Select, Text, cast, select
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import placed, placement_of
+from models.core.access.rules import Actor, Scope
 from models.core.base import Id, Input, InputId, JsonObject, Label, Shape
 from models.core.keys import PATTERN, Key
 from models.core.openapi import documented_as
+from models.core.references import (
+    Access,
+    Definition,
+    Reference,
+    Sought,
+    Subject,
+    SubjectKind,
+    key_at,
+    named_at,
+)
 from models.data.fields.rules.fields import FieldKind
 from models.sources.data_sources.rules import (
     DataSourceKind,
@@ -273,3 +284,59 @@ def data_sources_of(workspace_id: Id) -> Select[Any]:
         .join(*live_item_of(data_source))
         .where(data_source.c.workspace_id == workspace_id)
     )
+
+
+async def data_source_definitions(
+    work: UnitOfWork, actor: Actor, sought: Sought
+) -> Sequence[Definition]:
+    """The data sources that may name a thing."""
+    source = data_source.c
+    conditions = {
+        SubjectKind.CONNECTION: source.config["connectionId"].astext == sought.subject.id,
+        SubjectKind.SECRET: source.config["auth"]["secretName"].astext == sought.subject.id,
+        SubjectKind.MEMBER: cast(source.created_by_user_id, Text) == sought.subject.id,
+    }
+    condition = conditions.get(sought.kind)
+    if sought.database_id is not None:
+        condition = source.target_database_id == sought.database_id
+    if condition is None:
+        return []
+    rows = await work.rows(
+        data_sources_of(actor.workspace_id).where(condition).order_by(ITEM.title, source.id),
+        of=DataSourceRow,
+    )
+    return [
+        Definition(
+            kind="data_source",
+            id=row.id,
+            label=row.label,
+            scope=Scope.DATA_SOURCES_READ,
+            item_id=row.item_id,
+            references=list(_references(row)),
+        )
+        for row in rows
+    ]
+
+
+def _references(row: DataSourceRow) -> Iterator[Reference]:
+    """The target, the fields that columns fill, and what the config names."""
+    config = row.config
+    yield from named_at(
+        SubjectKind.CONNECTION, config.get("connectionId"), "config", "connectionId"
+    )
+    secret = (config.get("auth") or {}).get("secretName")
+    if isinstance(secret, str):
+        place = ("config", "auth", "secretName")
+        yield Reference(subject=Subject(SubjectKind.SECRET, secret), place=place)
+    if row.created_by_user_id is not None:
+        # Its schedule refreshes in the name of its creator.
+        creator = str(row.created_by_user_id)
+        yield from named_at(SubjectKind.MEMBER, creator, "createdByUserId")
+    if row.target_database_id is None:
+        return
+    database = str(row.target_database_id)
+    yield from named_at(SubjectKind.DATABASE, database, "targetDatabaseId")
+    for index, mapping in enumerate(row.fields):
+        key = mapping.get("fieldKey")
+        yield from key_at(database, key, "fields", index, "fieldKey", access=Access.WRITE)
+    yield from key_at(database, row.key_fields, "keyFields")

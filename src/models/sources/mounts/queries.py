@@ -1,13 +1,14 @@
 """Mounts: their bounds, their rows, their shapes on the wire, and reading them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
 from sqlalchemy import Select, select
 
-from models.content.items.joins import live_item_of
+from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, get_item, placement_of
 from models.content.items.shapes import ItemDetail
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Scope
 from models.core.base import (
     EXAMPLE_ID,
     Id,
@@ -21,6 +22,7 @@ from models.core.base import (
 )
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
+from models.core.references import Definition, Sought, SubjectKind, named_at
 from models.core.schedules.timetables import Timetable, Timing
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB
@@ -134,6 +136,33 @@ def mount_detail(row: MountRow) -> MountDetail:
     detail = MountDetail.model_validate(row)
     detail.syncing = row.sync_job_id is not None
     return detail
+
+
+async def mount_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The mounts of a connection, without their entries."""
+    if sought.kind is not SubjectKind.CONNECTION:
+        return []
+    rows = await work.rows(
+        select(mount.c.id, mount.c.item_id, mount.c.connection_id, ITEM.title.label("label"))
+        .join(*live_item_of(mount))
+        .where(
+            mount.c.workspace_id == actor.workspace_id,
+            mount.c.connection_id == Id(sought.subject.id),
+            mount.c.root_mount_id.is_(None),
+        )
+        .order_by(ITEM.title, mount.c.id)
+    )
+    return [
+        Definition(
+            kind="mount",
+            id=row.item_id,
+            label=row.label,
+            scope=Scope.RESOURCES_READ,
+            item_id=row.item_id,
+            references=list(named_at(sought.kind, str(row.connection_id), "connectionId")),
+        )
+        for row in rows
+    ]
 
 
 async def find_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountRow:

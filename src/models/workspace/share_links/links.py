@@ -8,9 +8,10 @@ from sqlalchemy import func, insert, or_, select, update
 
 from models.content.items.queries import find_item, placement_of
 from models.content.items.rules import ItemKind
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.core.references import Definition, Sought, SubjectKind, named_at
 from models.people.api_keys import check_expiry
 from models.people.workspaces import live_workspace_of
 from models.workspace.share_links.shapes import (
@@ -107,6 +108,31 @@ async def list_share_links(
         for row in link_page.items
     ]
     return ShareLinkList(share_links=links, cursor=link_page.cursor)
+
+
+async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The share links of a thing's item that may still open."""
+    if sought.item_id is None:
+        return []
+    rows = await work.rows(
+        select(share_link).where(
+            share_link.c.workspace_id == actor.workspace_id,
+            share_link.c.workspace_item_id == sought.item_id,
+        ),
+        of=ShareLink,
+    )
+    return [
+        Definition(
+            kind="share_link",
+            id=row.id,
+            label="Share link",
+            scope=Scope.RESOURCES_READ,
+            item_id=row.workspace_item_id,
+            references=list(named_at(SubjectKind.ITEM, str(row.workspace_item_id), "itemId")),
+        )
+        for row in rows
+        if may_open(row, work.now)
+    ]
 
 
 def may_open(row: ShareLink, now: datetime) -> bool:

@@ -120,11 +120,30 @@ def environment(variables: Mapping[str, Type]) -> Environment:
     return Environment(tuple(sorted(variables.items())))
 
 
+_NO_VARIABLES = environment({})
+
+
 @lru_cache(maxsize=1_024)
 def _library(surrounding: Environment) -> cel.Env:
     declared = {name: _TYPES[kind] for name, kind in surrounding.variables}
     functions = [_COALESCE, *_OPERATIONS]
     return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=functions)
+
+
+def parsed(text: str) -> Message:
+    """The parse tree of a text as it is written, with the offset of each node.
+
+    Raises ExpressionError for a text that is none.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"The expression has more than {MAX_LENGTH} characters.")
+    try:
+        serialized = _library(_NO_VARIABLES).compile(text, disable_check=True).serialize()
+        return read_tree(serialized).message
+    except DecodeError:
+        raise ExpressionError("The expression chains too many calls on one value.") from None
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise ExpressionError(compile_message(str(error), text, ())) from None
 
 
 class Program:

@@ -55,7 +55,9 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
         "loop_step": (6, "Expr"),
         "result": (7, "Expr"),
     },
-    "ParsedExpr": {"expr": (2, "Expr")},
+    "ParsedExpr": {"expr": (2, "Expr"), "source_info": (3, "SourceInfo")},
+    "SourceInfo": {"positions": (4, "*Position")},
+    "Position": {"id": (1, "int64"), "offset": (2, "int64")},
     "CheckedExpr": {"expr": (4, "Expr")},
 }
 """The fields that are read here; the others of a message are kept as they are."""

@@ -286,12 +286,18 @@ class Template:
 
 def segments(text: str) -> Iterator[str]:
     """The CEL texts of a template, as far as it can be read."""
+    return (segment for _, segment in placed_segments(text))
+
+
+def placed_segments(text: str) -> Iterator[tuple[int, str]]:
+    """The same, each with the offset at which it begins."""
     at = 0
     while (opened := text.find("{{", at)) >= 0:
         closed = segment_end(text, opened + 2)
         if closed is None:
             return
-        yield text[opened + 2 : closed].strip()
+        inner = text[opened + 2 : closed]
+        yield opened + 2 + len(inner) - len(inner.lstrip()), inner.strip()
         at = closed + 2
 
 

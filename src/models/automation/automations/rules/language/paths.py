@@ -1,6 +1,7 @@
 """Paths into JSON values: `a.b[0].c`, `$.a`, and bounded JSONPath (RFC 9535) for more."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -10,6 +11,17 @@ from pydantic import JsonValue
 from models.automation.automations.rules.graph.kinds import shorten
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.json_paths import Segment, matches, read_query
+from models.core.expressions.rules.typed_reads import (
+    NOTHING,
+    FieldsOf,
+    ListOf,
+    Read,
+    Reads,
+    Struct,
+    ValueType,
+    element_of,
+    member_of,
+)
 
 MAX_LENGTH = 256
 MAX_STEPS = 32
@@ -153,3 +165,63 @@ def _child(value: JsonValue, key: str | int) -> JsonValue:
             key = int(key)
         return value[key] if -len(value) <= key < len(value) else None
     return None
+
+
+def typed_path(text: str, root: ValueType) -> Reads:
+    """The fields that a path into a value of this type reads, and the type of what it finds.
+
+    Nothing for a path that cannot be read.
+    """
+    try:
+        compile_path(text)
+    except BindingError:
+        return NOTHING
+    at = len(text) - len(text.lstrip())
+    at += int(text.startswith("$", at))
+    value, reads = root, list[Read]()
+    end = len(text.rstrip())
+    while at < end and (match := _STEP.match(text, at)) is not None:
+        at = match.end()
+        if match["deep"] is not None:
+            named = match["deep_name"]
+            reads += [Read(one, named, *match.span("deep_name")) for one in _inside(value) if named]
+            return Reads(None, reads)
+        names = list(_names(match))
+        if not names:
+            value = element_of(value)
+            continue
+        if isinstance(value, FieldsOf):
+            quoted = match["name"] is None
+            reads += [Read(value.database, key, *span, quoted=quoted) for key, span in names]
+        value = member_of(value, names[0][0])
+        if match["names"] is not None:
+            value = ListOf(value)
+    return Reads(value, reads)
+
+
+_QUOTED_NAME = re.compile(_QUOTED)
+
+
+def _names(match: re.Match[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The keys of a step, each from where to where it is written, with its quotes."""
+    if match["name"] is not None:
+        yield match["name"], match.span("name")
+        return
+    group = "quoted" if match["quoted"] is not None else "names"
+    if match[group] is not None:
+        for name in _QUOTED_NAME.finditer(match.string, *match.span(group)):
+            yield name.group()[1:-1], name.span()
+
+
+def _inside(value: ValueType) -> frozenset[str]:
+    """The databases whose fields are somewhere in a value."""
+    if isinstance(value, FieldsOf):
+        return frozenset({value.database})
+    parts = (
+        list(value.members.values())
+        if isinstance(value, Struct)
+        else [value.element]
+        if isinstance(value, ListOf)
+        else []
+    )
+    return frozenset().union(*map(_inside, parts))
