@@ -8,7 +8,7 @@ parse tree of an expression, a leaf of a filter. Equal texts elsewhere are none.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -114,11 +114,14 @@ class Definition:
     label: str
     scope: Scope
     references: Sequence[Reference]
+    document: JsonObject = field(default_factory=dict)
+    """What the places of the references lead into."""
     item_id: Id | None = None
     owner_user_id: Id | None = None
     hidden: bool = False
     database_id: Id | None = None
     """The database that it is a part of, and is deleted with."""
+    version_id: Id | None = None
     version: int | None = None
     state: str | None = None
     runs: int = 0

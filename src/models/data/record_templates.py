@@ -201,6 +201,7 @@ async def template_definitions(
             scope=Scope.DATABASES_READ,
             item_id=row.item_id,
             database_id=database_id,
+            document={"data": row.data, "relations": row.relations},
             references=list(cleared(_template_references(str(database_id), row))),
         )
         for row in await work.rows(
@@ -513,3 +514,19 @@ RECORD_TEMPLATES = BundleKind(
     contents=("data", "relations"),
     check=lambda row: shape_problem(_RELATIONS, row["relations"], "relations"),
 )
+
+
+async def rewrite_values(
+    work: UnitOfWork, workspace_id: Id, template_id: Id, data: JsonObject, relations: JsonObject
+) -> None:
+    """Store the values of a template in which a field has another key."""
+    columns = record_template.c
+    await work.execute(
+        update(record_template)
+        .where(columns.workspace_id == workspace_id, columns.id == template_id)
+        .values(
+            data=data,
+            relations=relations,
+            updated_at=next_updated_at(columns.updated_at, work.now),
+        )
+    )

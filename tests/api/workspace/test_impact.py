@@ -90,3 +90,98 @@ async def test_a_graph_names_fields_at_each_place(client: Client, space: Space) 
         "triggerConfig.databaseId",
         "config.databaseId",
     }
+
+
+FORMULA = {"label": "Tax", "kind": "formula", "settings": {"expression": "record.price * 0.2"}}
+BUTTON = {"label": "Ship", "kind": "button"}
+
+
+async def make_action(client: Client, space: Space, **body: Any) -> Json:
+    return data_of(await client.post(f"{space.path}/actions", json=body), 201)
+
+
+async def furnish(client: Client, space: Space) -> Json:
+    """A database whose field `price` is named by one definition of each kind."""
+    made = await make_database(client, space, PRICE, STATUS, FORMULA)
+    path = f"/v1/databases/{made['id']}"
+    config = {"databaseId": made["id"], "data": {"price": 1}}
+    action = await make_action(client, space, label="Add", kind="create_record", config=config)
+    settings = {
+        "actionId": action["id"],
+        "bindings": {"amount": {"type": "field", "value": "price"}},
+    }
+    data_of(await client.post(f"{path}/fields", json={**BUTTON, "settings": settings}), 201)
+    view = {
+        "label": "Cheap",
+        "manifest": {
+            "filter": {"field": "price", "op": "lt", "value": 5},
+            "sorts": [{"field": "price", "direction": "asc"}],
+            "fields": [{"key": "price"}],
+        },
+    }
+    data_of(await client.post(f"{path}/views", json=view), 201)
+    template = {"label": "Usual", "data": {"price": 3}}
+    data_of(await client.post(f"{path}/record-templates", json=template), 201)
+    form = {
+        "label": "Order here",
+        "databaseId": made["id"],
+        "fields": [
+            {"key": "price"},
+            {"key": "status", "visibleIf": {"field": "price", "op": "gt", "value": 1}},
+        ],
+    }
+    data_of(await client.post(f"{space.path}/forms", json=form), 201)
+    data_of(await client.post(f"{path}/records", json={"data": {"price": 7}}), 201)
+    return made
+
+
+async def with_chart(client: Client, space: Space, made: Json) -> None:
+    item = {"kind": "dashboard", "title": "Figures"}
+    dashboard = data_of(await client.post(f"{space.path}/items", json=item), 201)
+    content = {
+        "databaseId": made["id"],
+        "type": "bar",
+        "xFieldKey": "price",
+        "aggregate": {"op": "sum", "field": "price"},
+    }
+    block = {"kind": "chart", "content": content, "x": 0, "y": 0, "w": 4, "h": 3}
+    path = f"/v1/surfaces/{dashboard['targetId']}/blocks"
+    answer = await client.post(path, json=block)
+    assert answer.is_success, answer.text
+
+
+async def test_each_kind_of_definition_is_found(client: Client, space: Space) -> None:
+    made = await furnish(client, space)
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    assert places(answer) == {
+        ("action", None, "config.data.price", "write", True),
+        ("field", None, "settings.expression", "read", True),
+        ("field", None, "settings.bindings.amount.value", "read", True),
+        ("view", None, "manifest.filter.field", "read", False),
+        ("view", None, "manifest.sorts.0.field", "read", False),
+        ("view", None, "manifest.fields.0.key", "read", False),
+        ("record_template", None, "data.price", "write", False),
+        ("record_layout", None, "recordLayout.propertyOrder.0", "read", False),
+        ("form", None, "fields.0.key", "write", False),
+        ("form", None, "fields.1.visibleIf.field", "read", False),
+    }
+
+
+async def rename(client: Client, made: Json, key: str, status: int = 200, **body: Any) -> Json:
+    path = f"/v1/databases/{made['id']}/fields/{field_of(made, 'price')['id']}/rename"
+    return data_of(await client.post(path, json={"key": key, **body}), status)
+
+
+async def test_a_rename_changes_all_that_names_the_field(client: Client, space: Space) -> None:
+    made = await furnish(client, space)
+    before = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    renamed = await rename(client, made, "cost", rewrite=True)
+    assert renamed["key"] == "cost"
+    after = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    assert places(after) == {
+        (kind, node, path.replace("price", "cost"), access, breaks)
+        for kind, node, path, access, breaks in places(before)
+    }
+    records = data_of(await client.get(f"/v1/databases/{made['id']}/records"))["records"]
+    assert records[0]["data"] == {"title": "", "cost": 7}
+    assert records[0]["computed"]["tax"] == 1.4

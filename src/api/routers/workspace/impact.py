@@ -1,8 +1,10 @@
 """What a change would break, and renames of fields that change what names them."""
 
 from api.kernel.routing import Access, Router
+from api.routers.data.databases import FIELD, WRITE_FIELD
 from models.core.access.rules import Scope
-from models.workspace.impact import queries
+from models.workspace.impact import queries, renames
+from runtime.errors import ConflictError
 
 router = Router(tags=["impact"])
 
@@ -17,4 +19,17 @@ async def get_impact() -> None:
     formulas, rollups, buttons, views, forms, record templates, record layouts, data sources,
     mounts, blocks of pages and dashboards, alert rules and share links. Nothing is changed. A key
     that an expression computes is not found. The scope that reads the thing is needed as well.
+    """
+
+
+@router.post(
+    f"{FIELD}/rename", access=WRITE_FIELD, errors=[ConflictError], calls=renames.rename_field
+)
+async def rename_field() -> None:
+    """Rename the key of a field.
+
+    The values of all records follow. With `rewrite` every place that `get_impact` lists gets the
+    new key in the same transaction: the published version of an automation is replaced by a new one
+    with a note, a draft is edited. It is refused while open runs or a canary use the field. Without
+    `rewrite` it is refused while anything but the layout of record pages names the field.
     """

@@ -208,3 +208,14 @@ ACTIONS = BundleKind(
     check=_bundle_problem,
     prepare=_enabled_if_usable,
 )
+
+
+async def rewrite_config(
+    work: UnitOfWork, workspace_id: Id, action_id: Id, config: JsonObject
+) -> None:
+    """Store the config of an action in which a field has another key."""
+    await work.execute(
+        update(action)
+        .where(action.c.workspace_id == workspace_id, action.c.id == action_id)
+        .values(config=config, updated_at=next_updated_at(action.c.updated_at, work.now))
+    )

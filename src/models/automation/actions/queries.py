@@ -101,6 +101,7 @@ async def action_definitions(
             label=row.label,
             scope=Scope.ACTIONS_READ,
             item_id=row.item_id,
+            document={"config": row.config},
             references=list(below(action_references(ActionKind(row.kind), row.config), "config")),
         )
         for row in rows

@@ -55,6 +55,7 @@ async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Seq
             counted.c.automation_id,
             AUTOMATION.label,
             AUTOMATION.item_id,
+            VERSION.id.label("version_id"),
             VERSION.version,
             literal("open").label("state"),
             counted.c.runs,

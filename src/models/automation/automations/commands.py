@@ -374,3 +374,23 @@ async def automations_placed(
 async def automations_closed(work: UnitOfWork, workspace_id: Id) -> None:
     """Stop the schedules of a deleted workspace."""
     await announce(work, automation.c.workspace_id == workspace_id)
+
+
+async def rewrite_version(
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    version_id: Id,
+    content: JsonObject,
+    note: str,
+) -> None:
+    """Replace the draft or the published version by one that executes alike.
+
+    `content` has the keys `triggerConfig` and `graph`. Raises NotFoundError.
+    """
+    owner = await versions.lock(work, actor, automation_id)
+    graph = Graph.model_validate(content["graph"])
+    rewritten = versions.Content(content["triggerConfig"], graph)
+    await versions.rewrite(work, actor, owner, version_id, rewritten, note)
+    await subscribe(work, actor.workspace_id, automation_id)
+    await schedules.follow(work, automation_id)

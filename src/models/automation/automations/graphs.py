@@ -18,6 +18,7 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.graph.catalog import (
@@ -273,3 +274,32 @@ async def number_of_nodes(work: UnitOfWork, automation_id: Id, checksum: str) ->
         )
     )
     return number
+
+
+async def store_like(
+    work: UnitOfWork,
+    automation_id: Id,
+    checksum: str,
+    trigger_config: JsonObject,
+    graph: JsonObject,
+) -> str:
+    """Store a graph that executes as another one of the automation does, and return its checksum.
+
+    Its plan is that of the other: a plan has no keys of fields.
+    """
+    new_checksum = content_checksum(trigger_config, graph)
+    source = select(
+        automation_graph.c.workspace_id,
+        automation_graph.c.automation_id,
+        literal(new_checksum),
+        literal(trigger_config, JSONB),
+        literal(graph, JSONB),
+        automation_graph.c.plan,
+    ).where(
+        automation_graph.c.automation_id == automation_id,
+        automation_graph.c.checksum == checksum,
+    )
+    columns = ["workspace_id", "automation_id", "checksum", "trigger_config", "graph", "plan"]
+    statement = upsert(automation_graph).from_select(columns, source)
+    await work.execute(statement.on_conflict_do_nothing())
+    return new_checksum

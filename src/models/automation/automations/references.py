@@ -36,6 +36,7 @@ class FoundGraph(Protocol):
     automation_id: Id
     label: str
     item_id: Id
+    version_id: Id
     version: int
     state: str
     runs: int
@@ -71,9 +72,11 @@ def definition_of(row: FoundGraph, forms: FormDatabases) -> Definition:
         label=row.label,
         scope=Scope.AUTOMATIONS_READ,
         item_id=row.item_id,
+        version_id=row.version_id,
         version=row.version,
         state=row.state,
         runs=row.runs,
+        document={"triggerConfig": row.trigger_config, "graph": row.graph},
         references=graph_references(row.trigger_config, row.graph, forms),
     )
 
@@ -103,6 +106,7 @@ def _versions(workspace_id: Id, texts: Collection[str]) -> Select[FoundGraph]:
             automation.c.id.label("automation_id"),
             automation.c.label,
             automation.c.item_id,
+            version.id.label("version_id"),
             version.version,
             _STATE.label("state"),
             literal(0).label("runs"),

@@ -288,3 +288,50 @@ async def _set_status(work: UnitOfWork, version_id: Id, status: VersionStatus) -
         .where(automation_version.c.id == version_id)
         .values(status=status)
     )
+
+
+async def rewrite(
+    work: UnitOfWork,
+    actor: Actor,
+    owner: LockedAutomation,
+    version_id: Id,
+    content: Content,
+    note: str,
+) -> None:
+    """Replace the content of a version by one that executes alike, such as with a renamed field.
+
+    The open draft is edited in place. The published version is archived, and a new one with the
+    note is published; whatever else was wrong with it stays wrong.
+    """
+    checksum = await work.scalar(
+        select(automation_version.c.checksum).where(automation_version.c.id == version_id)
+    )
+    graph = content.graph.to_json()
+    stored = (owner.id, checksum, content.trigger_config, graph)
+    new_checksum = await graphs.store_like(work, *stored)
+    if version_id == owner.draft_version_id:
+        await work.execute(
+            update(automation_version)
+            .where(automation_version.c.id == version_id)
+            .values(checksum=new_checksum)
+        )
+    else:
+        await _set_status(work, version_id, VersionStatus.ARCHIVED)
+        owner.last_version += 1
+        owner.published_version_id = new_id()
+        await work.execute(
+            insert(automation_version).values(
+                id=owner.published_version_id,
+                workspace_id=actor.workspace_id,
+                automation_id=owner.id,
+                version=owner.last_version,
+                status=VersionStatus.PUBLISHED,
+                trigger=content.trigger,
+                checksum=new_checksum,
+                note=note,
+                created_by_user_id=actor.user_id,
+                created_at=work.now,
+                published_at=work.now,
+            )
+        )
+    await _point(work, owner)

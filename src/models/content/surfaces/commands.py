@@ -381,3 +381,18 @@ async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) 
         "comment",
         of=SurfaceComment,
     )
+
+
+async def rewrite_block(
+    work: UnitOfWork, workspace_id: Id, surface_id: Id, block_id: Id, content: JsonObject
+) -> None:
+    """Store the content of a block in which a field has another key."""
+    await work.execute(
+        update(block)
+        .where(
+            block.c.workspace_id == workspace_id,
+            block.c.surface_id == surface_id,
+            block.c.id == block_id,
+        )
+        .values(content=content, updated_at=work.now)
+    )

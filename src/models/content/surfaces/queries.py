@@ -295,7 +295,14 @@ async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
     by_key = sought.kind in (SubjectKind.FIELD, SubjectKind.OPTION)
     named = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
     rows = await work.rows(
-        select(surface.c.item_id, ITEM.title.label("label"), ITEM.kind, block.c.id, block.c.content)
+        select(
+            surface.c.item_id,
+            block.c.surface_id,
+            ITEM.title.label("label"),
+            ITEM.kind,
+            block.c.id,
+            block.c.content,
+        )
         .join(*live_item_of(surface))
         .join(block, block.c.surface_id == surface.c.id)
         .where(
@@ -312,6 +319,7 @@ async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
             label=row.label,
             scope=Scope.SURFACES_READ,
             item_id=row.item_id,
+            document={"blocks": {str(row.id): row.content}, "surfaceId": str(row.surface_id)},
             references=list(below(content_references(row.content), "blocks", str(row.id))),
         )
         for row in rows

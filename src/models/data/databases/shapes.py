@@ -15,6 +15,7 @@ from models.core.base import (
     Moment,
     Order,
     Shape,
+    example,
 )
 from models.core.keys import Key
 from models.core.pagination import Listed
@@ -69,6 +70,19 @@ class CreateDatabase(Input):
     settings: JsonObject | None = None
     fields: Annotated[list[CreateField], Field(max_length=MAX_FIELDS)] | None = None
     views: Annotated[list[CreateView], Field(max_length=MAX_VIEWS - 1)] | None = None
+
+
+class RenameField(Input):
+    """Body of rename field: its new key.
+
+    With `rewrite` every definition that names the field by its key is changed along; without it the
+    call is refused while there is one.
+    """
+
+    model_config = example({"key": "unit_price", "rewrite": True})
+
+    key: Key
+    rewrite: bool = False
 
 
 class ConvertField(Input):

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.keys import free_key, slug
 from models.core.revisions import next_updated_at
 from models.data.fields.rows import DatabaseRow, field_specs
@@ -329,4 +329,24 @@ async def forget_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> No
         delete(removed_field).where(
             removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id
         )
+    )
+
+
+async def write_key(work: UnitOfWork, workspace_id: Id, field_id: Id, key: str) -> None:
+    """Give a field another key; its values and what names it are the caller's to change."""
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
+        .values(key=key, updated_at=next_updated_at(field.c.updated_at, work.now))
+    )
+
+
+async def rewrite_settings(
+    work: UnitOfWork, workspace_id: Id, field_id: Id, settings: JsonObject
+) -> None:
+    """Store the settings of a field in which another field has another key."""
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
+        .values(settings=settings, updated_at=next_updated_at(field.c.updated_at, work.now))
     )

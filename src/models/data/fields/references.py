@@ -110,6 +110,7 @@ async def _fields(work: UnitOfWork, workspace_id: Id, sought: Sought) -> Sequenc
             scope=Scope.DATABASES_READ,
             item_id=placed[database_id].item_id,
             database_id=database_id,
+            document={"settings": spec.settings},
             references=list(below(field_references(str(database_id), spec, catalog), "settings")),
         )
         for database_id, fields in catalog.items()
@@ -152,6 +153,7 @@ async def _layouts(work: UnitOfWork, workspace_id: Id, sought: Sought) -> Sequen
             scope=Scope.DATABASES_READ,
             item_id=row.item_id,
             database_id=row.id,
+            document={"recordLayout": row.record_layout},
             references=list(
                 cleared(below(layout_references(str(row.id), row.record_layout), "recordLayout"))
             ),

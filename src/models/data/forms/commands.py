@@ -243,3 +243,14 @@ def _read(config: JsonObject, path: str) -> CreateForm:
         return CreateForm.model_validate(config)
     except ShapeError as error:
         raise refusal(list(located(error, path))) from None
+
+
+async def rewrite_questions(
+    work: UnitOfWork, workspace_id: Id, item_id: Id, fields: list[JsonObject]
+) -> None:
+    """Store the questions of a form, named by its item, in which a field has another key."""
+    await work.execute(
+        update(form)
+        .where(form.c.workspace_id == workspace_id, form.c.item_id == item_id)
+        .values(fields=fields, version=form.c.version + 1, updated_at=work.now)
+    )

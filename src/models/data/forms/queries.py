@@ -59,6 +59,7 @@ async def form_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
             label=row.label,
             scope=Scope.RESOURCES_READ,
             item_id=row.item_id,
+            document={"fields": row.fields},
             references=list(_form_references(row)),
         )
         for row in rows

@@ -261,3 +261,18 @@ async def refuse_several(work: UnitOfWork, workspace_id: Id, relation: FieldSpec
         raise ConflictError(
             "Some records link to several others in this field. Keep one link for each first."
         )
+
+
+async def rename_values(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, key: str, new_key: str, *, computed: bool
+) -> None:
+    """Keep the values of a field under another key, in all records, the trash included."""
+    holder: Column[Any] = record.c.computed if computed else record.c.data
+    renamed = holder.op("-", return_type=JSONB())(literal(key, Text)).op("||", return_type=JSONB())(
+        func.jsonb_build_object(literal(new_key, Text), holder[key])
+    )
+    await work.execute(
+        update(record)
+        .where(*_of(workspace_id, database_id), holder.op("?")(key))
+        .values({holder: renamed})
+    )

@@ -438,3 +438,18 @@ async def _drop_field(work: UnitOfWork, row: View, field_key: str) -> None:
             updated_at=next_updated_at(view.c.updated_at, work.now),
         )
     )
+
+
+async def rewrite_manifest(
+    work: UnitOfWork, workspace_id: Id, view_id: Id, manifest: JsonObject
+) -> None:
+    """Store a manifest in which a field has another key."""
+    await work.execute(
+        update(view)
+        .where(view.c.workspace_id == workspace_id, view.c.id == view_id)
+        .values(
+            manifest=manifest,
+            definition_version=view.c.definition_version + 1,
+            updated_at=next_updated_at(view.c.updated_at, work.now),
+        )
+    )

@@ -89,6 +89,7 @@ async def view_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
             item_id=row.item_id or row.database_item_id,
             owner_user_id=row.owner_user_id,
             database_id=row.database_id,
+            document={"manifest": row.manifest},
             references=list(cleared(_view_references(row))),
         )
         for row in await work.rows(statement, of=_PlacedView)

@@ -397,3 +397,23 @@ async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None
 async def purge_previews(work: UnitOfWork) -> int:
     """Remove a batch of previews that ended an hour ago. Returns the number of removed rows."""
     return await purge_jobs(work, work.now - LIFETIME, family=Family.DATA_SOURCE_PREVIEW)
+
+
+async def rewrite_fields(
+    work: UnitOfWork,
+    workspace_id: Id,
+    data_source_id: Id,
+    fields: list[JsonObject],
+    key_fields: list[str],
+) -> None:
+    """Store the mapping of a data source in which a field has another key."""
+    source = data_source.c
+    await work.execute(
+        update(data_source)
+        .where(source.workspace_id == workspace_id, source.id == data_source_id)
+        .values(
+            fields=fields,
+            key_fields=key_fields,
+            updated_at=next_updated_at(source.updated_at, work.now),
+        )
+    )

@@ -312,6 +312,7 @@ async def data_source_definitions(
             label=row.label,
             scope=Scope.DATA_SOURCES_READ,
             item_id=row.item_id,
+            document={"fields": row.fields, "keyFields": row.key_fields},
             references=list(_references(row)),
         )
         for row in rows

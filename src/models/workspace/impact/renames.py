@@ -1,0 +1,154 @@
+"""Renaming the key of a field, and with it everything in its workspace that names it."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from models.automation.actions.commands import rewrite_config
+from models.automation.automations.commands import rewrite_version
+from models.content.surfaces.commands import rewrite_block
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.references import (
+    Definition,
+    Reference,
+    Sought,
+    UnknownPlaceError,
+    field_subject,
+    rewritten,
+)
+from models.data.databases.field_keys import hold_field, rename_key
+from models.data.databases.shapes import RenameField
+from models.data.fields.commands import rewrite_settings, write_database
+from models.data.fields.queries import get_field
+from models.data.fields.shapes import FieldShape
+from models.data.forms.commands import rewrite_questions
+from models.data.record_templates import rewrite_values
+from models.data.views.commands import rewrite_manifest
+from models.sources.data_sources.commands import rewrite_fields
+from models.workspace.impact.queries import Naming, namings_of
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail
+
+_SHOWN = 20
+"""Places that a refusal lists."""
+
+
+class NamedElsewhereError(ConflictError):
+    """The field is named by definitions that the call does not change."""
+
+    advice = "Change the places in `details` first, or rename with `rewrite`."
+
+    def __init__(self, message: str, namings: Sequence[Naming]) -> None:
+        super().__init__(message)
+        shown = [one for one in namings if one.seen][:_SHOWN]
+        self.details = tuple(
+            Detail(one.reference.path, f"{one.definition.kind} {one.definition.label}")
+            for one in shown
+        )
+
+
+async def rename_field(
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: RenameField
+) -> FieldShape:
+    """Rename the key of a field, in its records and, with `rewrite`, in all that names it.
+
+    Raises NotFoundError, what `rename_key` raises, and NamedElsewhereError without `rewrite` while
+    something names it, and while open runs do.
+    """
+    spec = await hold_field(work, actor, database_id, field_id)
+    if spec.key != body.key:
+        sought = Sought(subject=field_subject(str(database_id), spec.key))
+        namings = [one for one in await namings_of(work, actor, sought) if not one.reference.by_id]
+        _check(namings, rewrite=body.rewrite)
+        await rename_key(work, actor, database_id, spec, body.key)
+        note = f"The field {spec.key} was renamed to {body.key}."
+        for definition, references in _by_definition(namings):
+            await _rewrite(work, actor, definition, references, body.key, note)
+    return await get_field(work, actor.workspace_id, database_id, field_id)
+
+
+def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
+    """Raise NamedElsewhereError for what the rename would break."""
+    layout = [one for one in namings if one.definition.kind != "record_layout"]
+    if layout and not rewrite:
+        raise NamedElsewhereError(f"{len(layout)} places name the field by its key.", layout)
+    running = [one for one in namings if one.definition.runs or one.definition.state == "canary"]
+    if running:
+        raise NamedElsewhereError(
+            "Open runs or a canary use the field. Wait for them, or cancel them.", running
+        )
+
+
+def _by_definition(
+    namings: Sequence[Naming],
+) -> Sequence[tuple[Definition, Sequence[Reference]]]:
+    definitions = {id(one.definition): one.definition for one in namings}
+    references: defaultdict[int, list[Reference]] = defaultdict(list)
+    for one in namings:
+        references[id(one.definition)].append(one.reference)
+    return [(definition, references[key]) for key, definition in definitions.items()]
+
+
+async def _rewrite(
+    work: UnitOfWork,
+    actor: Actor,
+    definition: Definition,
+    references: Sequence[Reference],
+    key: str,
+    note: str,
+) -> None:
+    try:
+        document = rewritten(definition.document, references, key)
+    except UnknownPlaceError:
+        raise ConflictError(
+            f"An expression of the {definition.kind} {definition.label} cannot be rewritten."
+        ) from None
+    if definition.version_id is not None:
+        place = (definition.id, definition.version_id)
+        await rewrite_version(work, actor, *place, document, note)
+        return
+    await _WRITERS[definition.kind](work, actor.workspace_id, definition.id, document)
+
+
+Writer = Callable[[UnitOfWork, Id, Id, JsonObject], Awaitable[None]]
+
+
+async def _layout(work: UnitOfWork, workspace_id: Id, id_: Id, document: JsonObject) -> None:
+    await write_database(work, workspace_id, id_, record_layout=document["recordLayout"])
+
+
+async def _block(work: UnitOfWork, workspace_id: Id, _: Id, document: JsonObject) -> None:
+    ((block_id, content),) = document["blocks"].items()
+    surface_id = Id(document["surfaceId"])
+    await rewrite_block(work, workspace_id, surface_id, Id(block_id), content)
+
+
+async def _template(work: UnitOfWork, workspace_id: Id, id_: Id, document: JsonObject) -> None:
+    await rewrite_values(work, workspace_id, id_, document["data"], document["relations"])
+
+
+async def _source(work: UnitOfWork, workspace_id: Id, id_: Id, document: JsonObject) -> None:
+    await rewrite_fields(work, workspace_id, id_, document["fields"], document["keyFields"])
+
+
+def _of(write: Callable[[UnitOfWork, Id, Id, Any], Awaitable[None]], name: str) -> Writer:
+    """A writer of the part of a document that has this name."""
+
+    async def write_part(work: UnitOfWork, workspace_id: Id, id_: Id, document: JsonObject) -> None:
+        await write(work, workspace_id, id_, document[name])
+
+    return write_part
+
+
+_WRITERS: Mapping[str, Writer] = {
+    "action": _of(rewrite_config, "config"),
+    "data_source": _source,
+    "field": _of(rewrite_settings, "settings"),
+    "form": _of(rewrite_questions, "fields"),
+    "record_layout": _layout,
+    "record_template": _template,
+    "view": _of(rewrite_manifest, "manifest"),
+    "dashboard": _block,
+}
+"""The writer of each kind of definition that can name a field."""
