@@ -33,6 +33,7 @@ SMALL = {
     "runtime/package_data.py": "two domains read their data by it; it loads a parser of YAML",
     "runtime/postgresql/copy_format.py": "every writer of COPY encodes by it",
     "api/routers/data/forms.py": "its operations pass on to forms, and to nothing else",
+    "api/routers/workspace/impact.py": "its operations pass on to the impact of changes",
     "models/data/databases/queries.py": "a dozen files read databases by it, and change none",
     # Registries, and one line for each thing of a kind.
     "activities/providers/adapters.py": "the registry of adapters",

@@ -324,6 +324,7 @@ EXAMPLES: Mapping[str, Example] = {
     "get_workspace_pause": GET,
     "pause_workspace": body({"reason": "The year is being closed."}),
     "resume_workspace": body({"rate": 60}),
+    "rename_field": Example(body=lambda _: {"key": "amount", "rewrite": True}, ends=True),
     "get_impact": Example(body=lambda one: {"kind": "field", "id": one.ids["fieldId"]}),
     # alert rules
     "list_alert_rules": GET,

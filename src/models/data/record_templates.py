@@ -43,7 +43,7 @@ from models.core.base import (
 )
 from models.core.bundles import BundleKind, Stage, shape_problem
 from models.core.pagination import Listed, PageRequest
-from models.core.references import Definition, Reference, Sought, cleared, members_at
+from models.core.references.rules import Definition, Reference, Sought, cleared, members_at
 from models.core.revisions import next_updated_at
 from models.data.fields.bundle import of_live_databases
 from models.data.fields.commands import share_schema

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import httpx2
+
 from tests.support.automations import publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
@@ -34,45 +36,44 @@ def places(answer: Json) -> set[tuple[Any, ...]]:
     }
 
 
-async def test_a_graph_names_fields_at_each_place(client: Client, space: Space) -> None:
-    made = await make_database(client, space, PRICE, STATUS)
+READ_ALL: Json = {
+    "id": "read",
+    "kind": "query_records",
+    "config": {"query": {"filter": {"field": "price", "op": "gt", "value": 5}}},
+}
+EACH = {
+    "id": "each",
+    "kind": "for_each",
+    "config": {"items": {"type": "node", "value": "read.records"}},
+}
+WRITE = {
+    "id": "write",
+    "kind": "update_record",
+    "config": {
+        "recordId": {"type": "item", "value": "id"},
+        "data": {"price": {"type": "expression", "value": "item.data.price * 2.0"}},
+    },
+}
+EDGES = [{"from": "read", "to": "each"}, {"from": "each", "to": "write", "outcome": "item"}]
+
+
+async def publish_doubling(client: Client, space: Space, made: Json) -> Json:
+    """An automation that names `price` in its trigger, in a query and in a loop."""
     trigger = {
         "kind": "record_updated",
         "databaseId": made["id"],
         "fieldKeys": ["price"],
         "filter": "record.data.status == 'open' && record.data.price > 1.0",
     }
-    nodes = [
-        {
-            "id": "read",
-            "kind": "query_records",
-            "config": {
-                "databaseId": made["id"],
-                "query": {"filter": {"field": "price", "op": "gt", "value": 5}},
-            },
-        },
-        {
-            "id": "each",
-            "kind": "for_each",
-            "config": {"items": {"type": "node", "value": "read.records"}},
-        },
-        {
-            "id": "write",
-            "kind": "update_record",
-            "config": {
-                "recordId": {"type": "item", "value": "id"},
-                "data": {"price": {"type": "expression", "value": "item.data.price * 2.0"}},
-            },
-        },
-    ]
-    edges = [
-        {"from": "read", "to": "each"},
-        {"from": "each", "to": "write", "outcome": "item"},
-    ]
-    graph = {"nodes": nodes, "edges": edges}
-    await publish(client, space, label="Double", triggerConfig=trigger, graph=graph)
-    price = field_of(made, "price")
-    answer = await ask(client, space, kind="field", id=price["id"], change="delete")
+    read_all = {**READ_ALL, "config": {**READ_ALL["config"], "databaseId": made["id"]}}
+    graph = {"nodes": [read_all, EACH, WRITE], "edges": EDGES}
+    return await publish(client, space, label="Double", triggerConfig=trigger, graph=graph)
+
+
+async def test_a_graph_names_fields_at_each_place(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    await publish_doubling(client, space, made)
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
     assert places(answer) == {
         ("automation", None, "triggerConfig.fieldKeys.0", "read", True),
         ("automation", None, "triggerConfig.filter", "read", True),
@@ -81,7 +82,12 @@ async def test_a_graph_names_fields_at_each_place(client: Client, space: Space) 
         ("automation", "write", "config.data.price.value", "read", True),
     }
     assert (answer["total"], answer["breaking"], answer["hidden"]) == (5, 5, 0)
-    assert {one["version"] for one in answer["places"]} == {1}
+    assert {(one["version"], one["state"]) for one in answer["places"]} == {(1, "published")}
+
+
+async def test_options_and_databases_are_found(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    await publish_doubling(client, space, made)
     status = field_of(made, "status")
     answer = await ask(client, space, kind="option", id=status["id"], key="open")
     assert places(answer) == {("automation", None, "triggerConfig.filter", "read", True)}
@@ -167,9 +173,13 @@ async def test_each_kind_of_definition_is_found(client: Client, space: Space) ->
     }
 
 
-async def rename(client: Client, made: Json, key: str, status: int = 200, **body: Any) -> Json:
+async def try_rename(client: Client, made: Json, key: str, **body: Any) -> httpx2.Response:
     path = f"/v1/databases/{made['id']}/fields/{field_of(made, 'price')['id']}/rename"
-    return data_of(await client.post(path, json={"key": key, **body}), status)
+    return await client.post(path, json={"key": key, **body})
+
+
+async def rename(client: Client, made: Json, key: str, **body: Any) -> Json:
+    return data_of(await try_rename(client, made, key, **body))
 
 
 async def test_a_rename_changes_all_that_names_the_field(client: Client, space: Space) -> None:
@@ -185,3 +195,57 @@ async def test_a_rename_changes_all_that_names_the_field(client: Client, space: 
     records = data_of(await client.get(f"/v1/databases/{made['id']}/records"))["records"]
     assert records[0]["data"] == {"title": "", "cost": 7}
     assert records[0]["computed"]["tax"] == 1.4
+
+
+async def test_a_rename_publishes_new_versions_of_graphs(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    automation = await publish_doubling(client, space, made)
+    refused = await try_rename(client, made, "cost")
+    assert refused.status_code == 409
+    assert "automation Double" in refused.json()["message"]
+    await rename(client, made, "cost", rewrite=True)
+    path = f"{space.path}/automations/{automation['id']}"
+    now = data_of(await client.get(path))
+    assert now["version"] == 2
+    assert not now["hasUnpublishedChanges"]
+    assert now["referenceIssues"] == []
+    assert now["triggerConfig"]["fieldKeys"] == ["cost"]
+    assert (
+        now["triggerConfig"]["filter"] == "record.data.status == 'open' && record.data.cost > 1.0"
+    )
+    versions = data_of(await client.get(f"{path}/versions"))["versions"]
+    assert versions[0]["note"] == "The field price was renamed to cost."
+
+
+async def test_a_draft_is_rewritten_in_place(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    automation = await publish_doubling(client, space, made)
+    path = f"{space.path}/automations/{automation['id']}"
+    changed = {"triggerConfig": {**automation["triggerConfig"], "debounceSeconds": 5}}
+    draft = data_of(await client.patch(path, json=changed))
+    await rename(client, made, "cost", rewrite=True)
+    now = data_of(await client.get(path))
+    assert now["draftVersionId"] == draft["draftVersionId"]
+    assert now["publishedVersionId"] != automation["publishedVersionId"]
+    assert now["triggerConfig"]["fieldKeys"] == ["cost"]
+
+
+async def test_open_runs_keep_a_field_from_being_renamed(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    automation = await publish_doubling(client, space, made)
+    run = f"{space.path}/automations/{automation['id']}/run"
+    data_of(await client.post(run, json={}))
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    runs = [one for one in answer["places"] if one["kind"] == "automation_run"]
+    assert {(one["runs"], one["state"]) for one in runs} == {(1, "open")}
+    refused = await try_rename(client, made, "cost", rewrite=True)
+    assert refused.status_code == 409
+    assert "automation run Double" in refused.json()["message"]
+
+
+async def test_a_renamed_field_needs_a_free_key(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    for key, status in (("status", 409), ("in", 400), ("Cost", 400), ("title", 409)):
+        assert (await try_rename(client, made, key, rewrite=True)).status_code == status
+    unchanged = await rename(client, made, "price")
+    assert unchanged["key"] == "price"

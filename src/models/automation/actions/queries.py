@@ -16,7 +16,7 @@ from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.http_requests import hidden
 from models.core.pagination import PageRequest
-from models.core.references import Definition, Sought, below
+from models.core.references.rules import Definition, Sought, below
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 

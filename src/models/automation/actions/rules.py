@@ -43,7 +43,7 @@ from models.core.expressions.rules.expressions import compile_expression
 from models.core.expressions.rules.typed_reads import Struct, ValueType, reads_of
 from models.core.http_requests import GIVE_AGAIN, left_hidden
 from models.core.problems import refuse
-from models.core.references import Reference, text_references
+from models.core.references.rules import Reference, text_references
 from models.sources.external_resources.rules.resources import ProviderResource
 from runtime.errors import Detail, ValidationError
 from runtime.ids import parse_id

@@ -48,7 +48,14 @@ from models.core.base import Id
 from models.core.bounds import Bound
 from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
-from models.core.references import Definition, Reference, Sought, SubjectKind, cleared, named_at
+from models.core.references.rules import (
+    Definition,
+    Reference,
+    Sought,
+    SubjectKind,
+    cleared,
+    named_at,
+)
 from models.core.repository import Repository
 from models.sources.connections.queries import failing, seen_connections
 from runtime.database import UnitOfWork

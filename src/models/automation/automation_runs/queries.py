@@ -12,6 +12,7 @@ from sqlalchemy import (
     and_,
     exists,
     func,
+    literal,
     select,
     tuple_,
     union_all,
@@ -50,13 +51,29 @@ from models.automation.automation_runs.tables import (
     automation_run,
     node_run,
 )
-from models.automation.automations.queries import AUTOMATION, open_automations
+from models.automation.automations.queries import (
+    AUTOMATION,
+    GRAPH,
+    VERSION,
+    automation_of,
+    graph_of,
+    open_automations,
+    version_of,
+)
+from models.automation.automations.references import (
+    FoundGraph,
+    definition_of,
+    forms_of,
+    has_one_of,
+    texts_of,
+)
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.pagination import Page, PageRequest, carried_rows, within_budget
 from models.core.pauses.queries import rests_of, waiting_for
+from models.core.references.rules import Definition, Sought
 from models.sources.outbound_limits.queries import waits_of
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
@@ -442,3 +459,49 @@ def succeeded_at(run: FromClause, node_id: str | None) -> ColumnElement[bool]:
         node_run.c.node_id == node_id,
         node_run.c.status == NodeStatus.SUCCEEDED,
     )
+
+
+async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+    """The graphs of open runs that may name a thing, each with the number of its runs.
+
+    A run keeps the graph it was accepted with: it can name what no version names any more.
+    """
+    forms = await forms_of(work, actor, sought)
+    of_graph = (
+        select(
+            automation_run.c.automation_id,
+            automation_run.c.automation_version_id,
+            automation_run.c.graph_checksum,
+            func.count().label("runs"),
+        )
+        .where(
+            automation_run.c.workspace_id == actor.workspace_id,
+            automation_run.c.status.in_(OPEN_RUN),
+        )
+        .group_by(
+            automation_run.c.automation_id,
+            automation_run.c.automation_version_id,
+            automation_run.c.graph_checksum,
+        )
+        .subquery()
+    )
+    statement = (
+        select(
+            of_graph.c.automation_id,
+            AUTOMATION.label,
+            AUTOMATION.item_id,
+            VERSION.id.label("version_id"),
+            VERSION.version,
+            literal("open").label("state"),
+            of_graph.c.runs,
+            GRAPH.trigger_config,
+            GRAPH.graph,
+        )
+        .join(*automation_of(of_graph))
+        .join(*version_of(of_graph))
+        .join(*graph_of(of_graph))
+        .where(has_one_of(texts_of(sought, forms)))
+        .order_by(AUTOMATION.label, of_graph.c.automation_id, VERSION.version)
+    )
+    rows = await work.rows(statement, of=FoundGraph)
+    return [definition_of(row, forms) for row in rows]

@@ -25,7 +25,7 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references import Definition, Sought, SubjectKind
+from models.core.references.rules import Definition, Sought, SubjectKind
 from models.data.forms.queries import databases_of_forms
 from runtime.database import UnitOfWork
 

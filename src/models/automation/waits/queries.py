@@ -25,7 +25,7 @@ from models.automation.waits.store import read_responses
 from models.automation.waits.tables import RunWait, run_wait
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
-from models.core.references import Definition, Sought, SubjectKind, in_node, named_at
+from models.core.references.rules import Definition, Sought, SubjectKind, in_node, named_at
 from runtime.database import UnitOfWork
 
 

@@ -40,7 +40,7 @@ from models.content.surfaces.tables import (
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.core.references import (
+from models.core.references.rules import (
     Definition,
     Reference,
     Sought,
@@ -293,7 +293,7 @@ async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
     if sought.database_id is None and sought.kind is not SubjectKind.VIEW and not sought.item_id:
         return []
     by_key = sought.kind in (SubjectKind.FIELD, SubjectKind.OPTION)
-    named = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
+    conditions = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
     rows = await work.rows(
         select(
             surface.c.item_id,
@@ -308,7 +308,7 @@ async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
         .where(
             surface.c.workspace_id == actor.workspace_id,
             block.c.kind.in_(_CHARTS if by_key else [*_CHARTS, *_BY_ID]),
-            or_(*named),
+            or_(*conditions),
         )
         .order_by(ITEM.title, surface.c.id, block.c.position, block.c.id)
     )

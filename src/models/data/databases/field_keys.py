@@ -5,9 +5,9 @@ from models.core.base import Id
 from models.data.databases.field_changes import held_field
 from models.data.fields.commands import own_fields, own_schema, write_database, write_key
 from models.data.fields.queries import load_schema, removed_keys
+from models.data.fields.rows import DATABASE
 from models.data.fields.rules.fields import FieldSpec
 from models.data.records.bulk import rename_values
-from models.data.fields.rows import DATABASE
 from models.data.records.queries import number_of_records
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError

@@ -10,7 +10,7 @@ from models.content.items.joins import ITEM
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.typed_reads import FieldsOf, reads_of
-from models.core.references import (
+from models.core.references.rules import (
     Definition,
     Reference,
     Sought,

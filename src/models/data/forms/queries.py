@@ -12,7 +12,7 @@ from models.content.items.queries import placement, placement_of
 from models.content.surfaces.queries import surface_id_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references import (
+from models.core.references.rules import (
     Definition,
     Reference,
     Sought,

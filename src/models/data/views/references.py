@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, or_
 
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references import (
+from models.core.references.rules import (
     Definition,
     Reference,
     Sought,

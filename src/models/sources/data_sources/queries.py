@@ -13,7 +13,7 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import Id, Input, InputId, JsonObject, Label, Shape
 from models.core.keys import PATTERN, Key
 from models.core.openapi import documented_as
-from models.core.references import (
+from models.core.references.rules import (
     Access,
     Definition,
     Reference,

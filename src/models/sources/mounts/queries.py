@@ -22,7 +22,7 @@ from models.core.base import (
 )
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
-from models.core.references import Definition, Sought, SubjectKind, named_at
+from models.core.references.rules import Definition, Sought, SubjectKind, named_at
 from models.core.schedules.timetables import Timetable, Timing
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB

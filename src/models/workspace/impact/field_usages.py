@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.references import Sought, Subject, SubjectKind, field_subject
+from models.core.references.rules import Sought, Subject, SubjectKind, field_subject
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import load_catalog, seen_labels
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
@@ -70,17 +70,19 @@ def _inverse(catalog: Mapping[Id, FieldSpecs], spec: FieldSpec) -> Iterator[Fiel
 
 
 def _usages(namings: Sequence[Naming], sides: set[Id], inverse: str | None) -> FieldUsages:
-    """The usages in these namings; what names one side of a relation in the other is none."""
-    others = [one for one in namings if one.definition.id not in sides]
-    computed = [one for one in others if one.definition.kind == "field"]
-    places = [one for one in others if one.definition.kind not in ("field", "record_layout")]
-    shown = [one for one in places if one.seen]
+    """The usages in these namings; what names one side of a relation in the other is nnaming."""
+    others = [naming for naming in namings if naming.definition.id not in sides]
+    computed = [naming for naming in others if naming.definition.kind == "field"]
+    places = [
+        naming for naming in others if naming.definition.kind not in ("field", "record_layout")
+    ]
+    shown = [naming for naming in places if naming.seen]
     return FieldUsages(
-        fields=_distinct(one.definition.label for one in computed if one.seen),
-        unseen=len({one.definition.id for one in computed if not one.seen}),
-        removed_from=_distinct(_named(one) for one in shown if one.reference.cleared),
-        broken=_distinct(_named(one) for one in shown if not one.reference.cleared),
-        hidden=len({one.definition.id for one in places if not one.seen}),
+        fields=_distinct(naming.definition.label for naming in computed if naming.seen),
+        unseen=len({naming.definition.id for naming in computed if not naming.seen}),
+        removed_from=_distinct(_named(naming) for naming in shown if naming.reference.cleared),
+        broken=_distinct(_named(naming) for naming in shown if not naming.reference.cleared),
+        hidden=len({naming.definition.id for naming in places if not naming.seen}),
         inverse=inverse,
     )
 

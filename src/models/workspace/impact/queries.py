@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from models.automation.actions.queries import action_definitions
 from models.automation.alert_rules.queries import rule_definitions
-from models.automation.automation_runs.references import run_definitions
+from models.automation.automation_runs.queries import run_definitions
 from models.automation.automations.references import graph_definitions
 from models.automation.secrets.store import existing_names
 from models.automation.waits.queries import wait_definitions
@@ -18,7 +18,7 @@ from models.content.items.rules import ItemKind
 from models.content.surfaces.queries import block_definitions
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
-from models.core.references import Definition, Reference, Sought, Subject, SubjectKind
+from models.core.references.rules import Definition, Reference, Sought, Subject, SubjectKind
 from models.data.fields.queries import inverse_of, seen_field
 from models.data.fields.references import field_definitions
 from models.data.fields.rules.fields import FieldKind
@@ -91,7 +91,7 @@ _PLACED = {
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A reference, and the definition it stands in; `seen` if the caller may see that."""
+    """A reference, and the definition it is in; `seen` if the caller may see that."""
 
     definition: Definition
     reference: Reference
@@ -112,15 +112,15 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
     Raises `DeniedError` without the scope to read such things, `NotFoundError` for one that the
     caller does not see.
     """
-    found = await _resolved(work, actor, body)
-    sought = found.sought if body.change is Change.DELETE else found.sought[:1]
+    thing = await _resolved(work, actor, body)
+    sought = thing.sought if body.change is Change.DELETE else thing.sought[:1]
     namings = [one for each in sought for one in await namings_of(work, actor, each)]
     places = [_place(one, body.change) for one in namings]
     listed = [place for place, one in zip(places, namings, strict=True) if one.seen]
     listed.sort(key=lambda place: not place.breaks)
     return ImpactAnswer(
         kind=body.kind,
-        label=found.label,
+        label=thing.label,
         change=body.change,
         places=listed[:MAX_PLACES],
         total=len(places),
@@ -184,7 +184,7 @@ def _place(naming: Naming, change: Change) -> ImpactPlace:
 
 
 def breaks(reference: Reference, change: Change) -> bool:
-    """True when a change breaks what stands at a reference."""
+    """True when a change breaks what is at a reference."""
     if change is Change.RENAME:
         return not reference.by_id
     return not reference.cleared

@@ -9,7 +9,7 @@ from models.automation.automations.commands import rewrite_version
 from models.content.surfaces.commands import rewrite_block
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.references import (
+from models.core.references.rules import (
     Definition,
     Reference,
     Sought,
@@ -28,24 +28,24 @@ from models.data.views.commands import rewrite_manifest
 from models.sources.data_sources.commands import rewrite_fields
 from models.workspace.impact.queries import Naming, namings_of
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, Detail
+from runtime.errors import ConflictError
 
-_SHOWN = 20
-"""Places that a refusal lists."""
+_SHOWN = 5
+"""Definitions that a refusal names."""
 
 
-class NamedElsewhereError(ConflictError):
-    """The field is named by definitions that the call does not change."""
-
-    advice = "Change the places in `details` first, or rename with `rewrite`."
-
-    def __init__(self, message: str, namings: Sequence[Naming]) -> None:
-        super().__init__(message)
-        shown = [one for one in namings if one.seen][:_SHOWN]
-        self.details = tuple(
-            Detail(one.reference.path, f"{one.definition.kind} {one.definition.label}")
-            for one in shown
+def _listed(namings: Sequence[Naming]) -> str:
+    """The definitions by their labels, the first of them; those that are not seen are counted."""
+    labels = list(
+        dict.fromkeys(
+            f"{one.definition.kind.replace('_', ' ')} {one.definition.label}"
+            for one in namings
+            if one.seen
         )
+    )
+    hidden = len({one.definition.id for one in namings if not one.seen})
+    more = len(labels[_SHOWN:]) + hidden
+    return ", ".join([*labels[:_SHOWN], *([f"{more} more"] if more else [])])
 
 
 async def rename_field(
@@ -53,8 +53,8 @@ async def rename_field(
 ) -> FieldShape:
     """Rename the key of a field, in its records and, with `rewrite`, in all that names it.
 
-    Raises NotFoundError, what `rename_key` raises, and NamedElsewhereError without `rewrite` while
-    something names it, and while open runs do.
+    Raises NotFoundError, what `rename_key` raises, and ConflictError while open runs or a canary
+    name it, and without `rewrite` while anything does.
     """
     spec = await hold_field(work, actor, database_id, field_id)
     if spec.key != body.key:
@@ -69,14 +69,16 @@ async def rename_field(
 
 
 def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
-    """Raise NamedElsewhereError for what the rename would break."""
-    layout = [one for one in namings if one.definition.kind != "record_layout"]
-    if layout and not rewrite:
-        raise NamedElsewhereError(f"{len(layout)} places name the field by its key.", layout)
+    """Raise ConflictError for what the rename would break."""
+    places = [one for one in namings if one.definition.kind != "record_layout"]
+    if places and not rewrite:
+        raise ConflictError(
+            f"The field is used by: {_listed(places)}. Rename it with rewrite to change them, too."
+        )
     running = [one for one in namings if one.definition.runs or one.definition.state == "canary"]
     if running:
-        raise NamedElsewhereError(
-            "Open runs or a canary use the field. Wait for them, or cancel them.", running
+        raise ConflictError(
+            f"Open runs or a canary use the field: {_listed(running)}. Wait until they end."
         )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Shape, example
-from models.core.references import Access, SubjectKind
+from models.core.references.rules import Access, SubjectKind
 
 MAX_PLACES = 500
 """Places of one answer."""
@@ -57,8 +57,8 @@ class ImpactPlace(Shape):
 
     `kind` and `id` are those of the definition: an automation, a view, a field, a form by its item.
     `path` leads to the place in it; `nodeId`, `version` and `state` say where in an automation. An
-    `automation_run` stands for the `runs` open runs of that version. With `breaks` the place fails
-    after the change; otherwise the platform changes it along, or it keeps working.
+    `automation_run` means the `runs` open runs of that version. With `breaks` the place fails after
+    the change; otherwise the platform changes it, too, or it keeps working.
     """
 
     kind: str

@@ -11,7 +11,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.core.references import Definition, Sought, SubjectKind, named_at
+from models.core.references.rules import Definition, Sought, SubjectKind, named_at
 from models.people.api_keys import check_expiry
 from models.people.workspaces import live_workspace_of
 from models.workspace.share_links.shapes import (

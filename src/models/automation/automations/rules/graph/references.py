@@ -37,7 +37,7 @@ from models.core.expressions.rules.typed_reads import (
     reads_of,
     record_of,
 )
-from models.core.references import (
+from models.core.references.rules import (
     Access,
     Place,
     Reference,
@@ -297,15 +297,17 @@ def graph_references(
     Their places begin with `triggerConfig` or with `graph`; those of a node have its id.
     """
     payload = trigger_type(trigger_config, forms)
-    found = list(below(trigger_references(trigger_config, payload), "triggerConfig"))
+    references = list(below(trigger_references(trigger_config, payload), "triggerConfig"))
     failure = named_at(
         SubjectKind.AUTOMATION, graph.get("failureAutomationId"), "failureAutomationId"
     )
-    found += below(failure, "graph")
+    references += below(failure, "graph")
     reader = _GraphReader(graph, payload)
     for index, node in enumerate(graph.get("nodes", ())):
-        found += below(in_node(reader.node_references(node), node["id"]), "graph", "nodes", index)
-    return found
+        references += below(
+            in_node(reader.node_references(node), node["id"]), "graph", "nodes", index
+        )
+    return references
 
 
 @dataclass(slots=True)

@@ -302,7 +302,7 @@ def rewritten(document: JsonObject, references: Iterable[Reference], key: str) -
 
     Raises UnknownPlaceError.
     """
-    written = deepcopy(document)
+    copy = deepcopy(document)
     spans: dict[Place, list[Read]] = {}
     members: list[Reference] = []
     for reference in references:
@@ -311,23 +311,28 @@ def rewritten(document: JsonObject, references: Iterable[Reference], key: str) -
         elif reference.read is not None:
             spans.setdefault(reference.place, []).append(reference.read)
         else:
-            _holder(written, reference.place)[reference.place[-1]] = key
+            _write(copy, reference.place, key)
     for place, reads in spans.items():
-        holder = _holder(written, place)
-        text = renamed_in(holder[place[-1]], reads, key)
+        text = renamed_in(str(_holder(copy, (*place, ""))), reads, key)
         if text is None:
             raise UnknownPlaceError
-        holder[place[-1]] = text
+        _write(copy, place, text)
     # The deepest first: a renamed member is no longer found under its old key.
     for reference in sorted(members, key=lambda one: -len(one.place)):
-        holder = _holder(written, (*reference.place, reference.subject.key))
+        holder = _holder(copy, (*reference.place, reference.subject.key))
         renamed = {key if name == reference.subject.key else name: holder[name] for name in holder}
         holder.clear()
         holder.update(renamed)
-    return written
+    return copy
 
 
-def _holder(document: Any, place: Place) -> Any:  # noqa: ANN401  # a part of a JSON value
+def _holder(document: JsonObject, place: Sequence[Any]) -> JsonObject:
+    """The object, or the list, that holds what is at a place."""
+    holder = document
     for step in place[:-1]:
-        document = document[step]
-    return document
+        holder = holder[step]
+    return holder
+
+
+def _write(document: JsonObject, place: Sequence[Any], text: str) -> None:
+    _holder(document, place)[place[-1]] = text

@@ -1,0 +1,1 @@
+"""What definitions name: fields, options and other things, and where."""
