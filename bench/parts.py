@@ -24,6 +24,7 @@ from bench.flooders import FLOODS
 from bench.floods import floods
 from bench.graphs import QUICK_CHAIN, outside_chain
 from bench.growth import growth
+from bench.impact import impact_times
 from bench.imports import import_rates, large_imports, neighbours
 from bench.integrations import browse_rate, import_of_files, mount_growth
 from bench.loops import loop_rates, node_costs
@@ -207,6 +208,10 @@ async def _restarts(m: Measuring) -> list[Figure]:
     return await restarts(m.scratch, m.rounds)
 
 
+async def _impact(m: Measuring) -> list[Figure]:
+    return await impact_times(m.platform, m.rounds)
+
+
 async def _console(m: Measuring) -> list[Figure]:
     return await console(m.platform)
 
@@ -264,6 +269,7 @@ PARTS: Mapping[str, Part] = {
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "console": Part("pages of the console with a million rows", _console),
+    "impact": Part("the impact of a field", _impact),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "many": Part("many runs retried, searched and counted together", _many),
     "scale": Part("runs with several workers and API processes", _scale),

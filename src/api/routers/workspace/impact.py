@@ -1,4 +1,4 @@
-"""What a change would break, and renames of fields that change what names them."""
+"""The impact of a change, and renames of fields that change all that names them."""
 
 from api.kernel.routing import Access, Router
 from api.routers.data.databases import FIELD, WRITE_FIELD

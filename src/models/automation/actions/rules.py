@@ -284,7 +284,7 @@ def _conditions(config: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def action_references(kind: ActionKind, config: JsonObject) -> list[Reference]:
-    """What an action names: the fields, options and things of its config or of its steps."""
+    """The references of an action: of its config, or of its steps."""
     parts = parts_of(kind, config)
     if kind is not ActionKind.SEQUENCE:
         return [

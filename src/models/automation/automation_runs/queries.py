@@ -62,7 +62,7 @@ from models.automation.automations.queries import (
 )
 from models.automation.automations.references import (
     FoundGraph,
-    definition_of,
+    definitions_of,
     forms_of,
     has_one_of,
     texts_of,
@@ -494,8 +494,8 @@ async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Seq
             VERSION.version,
             literal("open").label("state"),
             of_graph.c.runs,
+            GRAPH.checksum,
             GRAPH.trigger_config,
-            GRAPH.graph,
         )
         .join(*automation_of(of_graph))
         .join(*version_of(of_graph))
@@ -504,4 +504,4 @@ async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Seq
         .order_by(AUTOMATION.label, of_graph.c.automation_id, VERSION.version)
     )
     rows = await work.rows(statement, of=FoundGraph)
-    return [definition_of(row, forms) for row in rows]
+    return await definitions_of(work, actor, rows, forms)

@@ -6,7 +6,7 @@ A command that changes a trigger, publishes, enables, trashes or restores an aut
 
 import base64
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import (
@@ -381,16 +381,18 @@ async def rewrite_version(
     actor: Actor,
     automation_id: Id,
     version_id: Id,
-    content: JsonObject,
+    rewrite: Callable[[JsonObject], JsonObject],
     note: str,
 ) -> None:
     """Replace the draft or the published version by one that executes alike.
 
-    `content` has the keys `triggerConfig` and `graph`. Raises NotFoundError.
+    `rewrite` takes and gives an object with `triggerConfig` and `graph`. Raises NotFoundError.
     """
     owner = await versions.lock(work, actor, automation_id)
-    graph = Graph.model_validate(content["graph"])
-    rewritten = versions.Content(content["triggerConfig"], graph)
+    content = await versions.content_of(work, actor, automation_id, version_id)
+    stored = {"triggerConfig": content.trigger_config, "graph": content.graph.to_json()}
+    new = rewrite(stored)
+    rewritten = versions.Content(new["triggerConfig"], Graph.model_validate(new["graph"]))
     await versions.rewrite(work, actor, owner, version_id, rewritten, note)
     await subscribe(work, actor.workspace_id, automation_id)
     await schedules.follow(work, automation_id)

@@ -1,17 +1,20 @@
 """The graphs of a workspace that may name a thing, with what they name.
 
 A graph that names a field has the id of its database in it, or the id of a form of it. So only the
-graphs with one of these texts are read, and what they name is found by reading them.
+graphs with one of these texts are read. Reading them finds what they name.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, Protocol
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Select,
     Text,
+    Uuid,
     and_,
+    any_,
     cast,
     func,
     literal,
@@ -25,13 +28,15 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references.rules import Definition, Sought, SubjectKind
+from models.core.references.rules import Definition, Reference, Sought, SubjectKind
 from models.data.forms.queries import databases_of_forms
 from runtime.database import UnitOfWork
 
 
 class FoundGraph(Protocol):
     """A graph of an automation that may name a thing, in one of its roles."""
+
+    checksum: str
 
     automation_id: Id
     label: str
@@ -41,14 +46,37 @@ class FoundGraph(Protocol):
     state: str
     runs: int
     trigger_config: JsonObject
+
+
+class _Content(Protocol):
+    automation_id: Id
+    checksum: str
     graph: JsonObject
+
+
+_MOST_KNOWN = 2_000
+
+
+class _Known:
+    """The references of graphs that this process has read: a graph never changes.
+
+    The oldest are read again once there are too many.
+    """
+
+    references: ClassVar[dict[tuple[str, str | None], Sequence[Reference]]] = {}
+
+    @classmethod
+    def put(cls, key: tuple[str, str | None], references: Sequence[Reference]) -> None:
+        if len(cls.references) >= _MOST_KNOWN:
+            cls.references.pop(next(iter(cls.references)), None)
+        cls.references[key] = references
 
 
 async def graph_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
     """The published, draft and canary versions that may name a thing."""
     forms = await forms_of(work, actor, sought)
     rows = await work.rows(_versions(actor.workspace_id, texts_of(sought, forms)), of=FoundGraph)
-    return [definition_of(row, forms) for row in rows]
+    return await definitions_of(work, actor, rows, forms)
 
 
 async def forms_of(work: UnitOfWork, actor: Actor, sought: Sought) -> FormDatabases:
@@ -64,21 +92,63 @@ def texts_of(sought: Sought, forms: FormDatabases) -> Collection[str]:
     return [*sought.ids, *(forms if keyed else ())]
 
 
-def definition_of(row: FoundGraph, forms: FormDatabases) -> Definition:
-    """A graph as what names things; one of open runs is a definition of its own."""
-    return Definition(
-        kind="automation_run" if row.runs else "automation",
-        id=row.automation_id,
-        label=row.label,
-        scope=Scope.AUTOMATIONS_READ,
-        item_id=row.item_id,
-        version_id=row.version_id,
-        version=row.version,
-        state=row.state,
-        runs=row.runs,
-        document={"triggerConfig": row.trigger_config, "graph": row.graph},
-        references=graph_references(row.trigger_config, row.graph, forms),
+async def definitions_of(
+    work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
+) -> Sequence[Definition]:
+    """Graphs as what names things; one of open runs is a definition of its own."""
+    known = await _references(work, actor, rows, forms)
+    return [
+        Definition(
+            kind="automation_run" if row.runs else "automation",
+            id=row.automation_id,
+            label=row.label,
+            scope=Scope.AUTOMATIONS_READ,
+            item_id=row.item_id,
+            version_id=row.version_id,
+            version=row.version,
+            state=row.state,
+            runs=row.runs,
+            references=known[_key(row, forms)],
+        )
+        for row in rows
+    ]
+
+
+def _key(row: FoundGraph, forms: FormDatabases) -> tuple[str, str | None]:
+    """A graph by its checksum, with the database of the form that starts it."""
+    return row.checksum, forms.get(str(row.trigger_config.get("formItemId")).lower())
+
+
+async def _references(
+    work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
+) -> Mapping[tuple[str, str | None], Sequence[Reference]]:
+    """The references of these graphs; those that are not known are read."""
+    wanted = {_key(row, forms): row for row in rows}
+    found = {key: _Known.references[key] for key in wanted if key in _Known.references}
+    unknown = {key: row for key, row in wanted.items() if key not in found}
+    graphs = await _graphs(work, actor, unknown.values())
+    for key, row in unknown.items():
+        graph = graphs[row.automation_id, row.checksum]
+        found[key] = graph_references(row.trigger_config, graph, forms)
+        _Known.put(key, found[key])
+    return found
+
+
+async def _graphs(
+    work: UnitOfWork, actor: Actor, rows: Iterable[FoundGraph]
+) -> Mapping[tuple[Id, str], JsonObject]:
+    places = [(row.automation_id, row.checksum) for row in rows]
+    if not places:
+        return {}
+    graph = automation_graph.c
+    ids, checksums = zip(*places, strict=True)
+    statement = select(graph.automation_id, graph.checksum, graph.graph).where(
+        graph.workspace_id == actor.workspace_id,
+        graph.automation_id == any_(literal(list(ids), ARRAY(Uuid))),
+        graph.checksum == any_(literal(list(checksums), ARRAY(Text))),
     )
+    found = await work.rows(statement, of=_Content)
+    return {(row.automation_id, row.checksum): row.graph for row in found}
 
 
 def has_one_of(texts: Collection[str]) -> ColumnElement[bool]:
@@ -110,8 +180,8 @@ def _versions(workspace_id: Id, texts: Collection[str]) -> Select[FoundGraph]:
             version.version,
             _STATE.label("state"),
             literal(0).label("runs"),
+            automation_graph.c.checksum,
             automation_graph.c.trigger_config,
-            automation_graph.c.graph,
         )
         .join(*live_item_of(automation))
         .join(automation_version, and_(version.automation_id == automation.c.id, current))

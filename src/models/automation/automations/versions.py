@@ -301,7 +301,7 @@ async def rewrite(
     """Replace the content of a version by one that executes alike, such as with a renamed field.
 
     The open draft is edited in place. The published version is archived, and a new one with the
-    note is published; whatever else was wrong with it stays wrong.
+    note is published, even if another reference of it is broken.
     """
     checksum = await work.scalar(
         select(automation_version.c.checksum).where(automation_version.c.id == version_id)

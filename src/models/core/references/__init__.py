@@ -1,1 +1,1 @@
-"""What definitions name: fields, options and other things, and where."""
+"""References of definitions to fields, options and other things."""

@@ -105,8 +105,8 @@ class Definition:
     """A definition of a workspace with what it names.
 
     Who may see it follows from `item_id`, from `owner_user_id` of what belongs to one member and
-    from `scope`; `hidden` says that the caller may not for another reason. `version` and `state`
-    are those of a graph, `runs` is the number of the open runs that execute it.
+    from `scope`; `hidden` says that the caller may not for another reason. A graph has `version`
+    and `state`, and `runs` if open runs execute it.
     """
 
     kind: str
@@ -115,7 +115,7 @@ class Definition:
     scope: Scope
     references: Sequence[Reference]
     document: JsonObject = field(default_factory=dict)
-    """What the places of the references lead into."""
+    """The content that the places of the references lead into."""
     item_id: Id | None = None
     owner_user_id: Id | None = None
     hidden: bool = False
@@ -260,7 +260,7 @@ def _entries(value: object, *place: str | int) -> Iterator[tuple[Place, Mapping[
 
 
 def question_references(database: str, questions: object) -> Iterator[Reference]:
-    """The fields that the questions of a form ask for, and those of their conditions."""
+    """The fields that the questions of a form ask for or depend on."""
     for index, question in enumerate(questions if isinstance(questions, list) else ()):
         yield from key_at(database, question.get("key"), index, "key", access=Access.WRITE)
         visible_if = question.get("visibleIf")

@@ -21,6 +21,7 @@ from models.data.fields.commands import (
     remember_removed,
     write_database,
     write_field,
+    write_key,
 )
 from models.data.fields.queries import (
     check_references,
@@ -31,19 +32,27 @@ from models.data.fields.queries import (
     removed_keys,
     seen_labels,
 )
+from models.data.fields.rows import DATABASE
 from models.data.fields.rules.fields import FieldHints, FieldKind, FieldSpec, FieldSpecs, Schema
 from models.data.fields.rules.new_fields import PairedRelations, button_problems, pair_relations
 from models.data.fields.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
 from models.data.formulas.rules import Catalog, DerivedFields, FieldRef, dependents, resolve_derived
-from models.data.records.bulk import clear_options, number_records, refuse_several, strip_values
+from models.data.records.bulk import (
+    clear_options,
+    number_records,
+    refuse_several,
+    rename_values,
+    strip_values,
+)
 from models.data.records.computed_values import recompute, recompute_field, request_recomputation
+from models.data.records.queries import number_of_records
 from models.data.records.rules.computed_order import Stale, formula_of
 from models.data.records.side_index import index_records
 from models.data.views import commands as views
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import JobRow
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, Detail, NotFoundError
+from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id
 from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal.families import Family
@@ -462,3 +471,45 @@ async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
         return {"after": str(last)}
     await forget_removed(work, job.workspace_id, job.subject_id)
     return None
+
+
+MOST_RECORDS = 50_000
+"""Records whose values one transaction keeps under another key."""
+
+KEYWORDS = frozenset({"false", "in", "null", "true"})
+"""Keys that expressions cannot name behind a dot."""
+
+
+async def hold_field(work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id) -> FieldSpec:
+    """A field, locked with its database against writers of records. Raises `NotFoundError`."""
+    return held_field(await _lock_and_load(work, actor, database_id), field_id)
+
+
+async def rename_key(
+    work: UnitOfWork, actor: Actor, database_id: Id, spec: FieldSpec, key: str
+) -> None:
+    """Give a field that is held another key, and keep its values under it.
+
+    The history of records keeps the key that a field had. Raises ConflictError for the title, a key
+    in use and too many records, ValidationError for a key that expressions cannot name.
+    """
+    if spec.title:
+        raise ConflictError("The title field has a fixed key.")
+    if key in KEYWORDS:
+        raise ValidationError.at("key", "is a keyword of expressions: choose another key")
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    removed = await removed_keys(work, actor.workspace_id, [database_id])
+    if key in schema.fields or key in removed[database_id]:
+        raise ConflictError(f"The key {key} is in use. Choose another key.")
+    if spec.stored or spec.computed:
+        counted = number_of_records(actor.workspace_id).where(DATABASE.id == database_id)
+        number = int(await work.scalar(counted))
+        if number > MOST_RECORDS:
+            raise ConflictError(
+                f"The database has {number:,} records. A field can be renamed in a database of up"
+                f" to {MOST_RECORDS:,} records."
+            )
+        place = (actor.workspace_id, database_id, spec.key, key)
+        await rename_values(work, *place, computed=spec.computed)
+    await write_key(work, actor.workspace_id, spec.id, key)
+    await write_database(work, actor.workspace_id, database_id)

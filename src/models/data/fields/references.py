@@ -1,4 +1,4 @@
-"""What fields and the layouts of record pages name, and the definitions of a workspace with it."""
+"""References of fields and of the layouts of record pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -87,7 +87,7 @@ def _form_references(row: _LabelledForm) -> Iterator[Reference]:
 async def databases_of_forms(
     work: UnitOfWork, workspace_id: Id, database_id: Id | None = None
 ) -> Mapping[str, str]:
-    """The database of each form by the form's item, of all forms or of those of one database."""
+    """The database of each form by the form's item: of all forms, or of one database."""
     statement = select(form.c.item_id, form.c.database_id).where(
         form.c.workspace_id == workspace_id
     )

@@ -36,7 +36,7 @@ def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
 
 
 async def seen_view(work: UnitOfWork, actor: Actor, view_id: Id) -> View:
-    """A view that the actor sees, of whatever database. Raises `NotFoundError`."""
+    """A view that the actor sees, of any database. Raises `NotFoundError`."""
     seen = seen_views(actor, [view_id])
     return await work.one(select(view).where(view.c.id.in_(seen)), "view", of=View)
 

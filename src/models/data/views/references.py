@@ -1,4 +1,4 @@
-"""What views name, and the views of a workspace with it."""
+"""References of views."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol

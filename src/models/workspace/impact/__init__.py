@@ -1,1 +1,1 @@
-"""What would break: the places that name a thing, and renames that change them all."""
+"""The impact of a change: the places that name a thing, and renames that change them all."""

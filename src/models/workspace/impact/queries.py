@@ -60,7 +60,7 @@ DEFINITIONS: Sequence[Definitions] = (
     rule_definitions,
     link_definitions,
 )
-"""What gives the definitions that may name a thing. A resource whose definitions name others adds
+"""Queries for the definitions that may name a thing. A resource whose definitions name others adds
 its line here."""
 
 _SCOPES: Mapping[SubjectKind, Scope] = {
@@ -130,7 +130,7 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
 
 
 async def namings_of(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Naming]:
-    """The references to a thing, without those of the parts that a database is deleted with."""
+    """The references to a thing, except in parts that a database is deleted with."""
     definitions = [one for of_kind in DEFINITIONS for one in await of_kind(work, actor, sought)]
     open_items = await _open_items(work, actor, definitions)
     own = sought.database_id if sought.kind is SubjectKind.DATABASE else None
@@ -138,8 +138,9 @@ async def namings_of(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence
         Naming(definition, reference, _sees(actor, definition, open_items))
         for definition in definitions
         if own is None or definition.database_id != own
-        for reference in _distinct(definition.references)
-        if sought.matches(reference.subject)
+        for reference in _distinct(
+            one for one in definition.references if sought.matches(one.subject)
+        )
     ]
 
 

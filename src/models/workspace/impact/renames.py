@@ -17,7 +17,7 @@ from models.core.references.rules import (
     field_subject,
     rewritten,
 )
-from models.data.databases.field_keys import hold_field, rename_key
+from models.data.databases.field_changes import hold_field, rename_key
 from models.data.databases.shapes import RenameField
 from models.data.fields.commands import rewrite_settings, write_database
 from models.data.fields.queries import get_field
@@ -35,7 +35,7 @@ _SHOWN = 5
 
 
 def _listed(namings: Sequence[Naming]) -> str:
-    """The definitions by their labels, the first of them; those that are not seen are counted."""
+    """The definitions by their labels, the first of them; hidden ones are counted."""
     labels = list(
         dict.fromkeys(
             f"{one.definition.kind.replace('_', ' ')} {one.definition.label}"
@@ -100,16 +100,19 @@ async def _rewrite(
     key: str,
     note: str,
 ) -> None:
-    try:
-        document = rewritten(definition.document, references, key)
-    except UnknownPlaceError:
-        raise ConflictError(
-            f"An expression of the {definition.kind} {definition.label} cannot be rewritten."
-        ) from None
+    def rewrite(document: JsonObject) -> JsonObject:
+        try:
+            return rewritten(document, references, key)
+        except UnknownPlaceError:
+            raise ConflictError(
+                f"An expression of the {definition.kind} {definition.label} cannot be rewritten."
+            ) from None
+
     if definition.version_id is not None:
         place = (definition.id, definition.version_id)
-        await rewrite_version(work, actor, *place, document, note)
+        await rewrite_version(work, actor, *place, rewrite, note)
         return
+    document = rewrite(definition.document)
     await _WRITERS[definition.kind](work, actor.workspace_id, definition.id, document)
 
 

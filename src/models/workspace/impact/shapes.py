@@ -55,7 +55,7 @@ class ImpactQuestion(Input):
 class ImpactPlace(Shape):
     """A place that names the thing.
 
-    `kind` and `id` are those of the definition: an automation, a view, a field, a form by its item.
+    `kind` and `id` name the definition: an automation, a view, a field, a form by its item.
     `path` leads to the place in it; `nodeId`, `version` and `state` say where in an automation. An
     `automation_run` means the `runs` open runs of that version. With `breaks` the place fails after
     the change; otherwise the platform changes it, too, or it keeps working.
@@ -78,8 +78,8 @@ class ImpactPlace(Shape):
 class ImpactAnswer(Shape):
     """The places that name a thing, the breaking ones first, at most 500.
 
-    `total` counts all places, `breaking` those that break, and `hidden` those among `total` that
-    the caller may not see, which are not listed.
+    `total` counts all places, `breaking` the ones that break. Places that the caller may not see
+    are in `total` and counted by `hidden`, and are not listed.
     """
 
     kind: SubjectKind

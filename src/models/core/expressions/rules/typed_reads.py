@@ -1,7 +1,7 @@
 """The fields of databases that a CEL text reads, found in its parse tree with types of values.
 
-A type says which database a value comes from: a record, a list of records, the object of a record
-whose keys are those of fields. It follows the value through selections, indexes, macros such as
+A type says which database a value comes from: a record, a list of records, an object with the keys
+of fields. It follows the value through selections, indexes, macros such as
 `map`, conditions and fallbacks. A key that is computed when the text runs is in no result.
 """
 
@@ -68,7 +68,7 @@ def record_of(database: str) -> Struct:
 
 
 def member_of(value: ValueType, key: str) -> ValueType:
-    """The type of what stands under a key; `ValueOf` for the field of a record."""
+    """The type of the value under a key; `ValueOf` for the field of a record."""
     if isinstance(value, Struct):
         return value.members.get(key)
     return ValueOf(value.database, key) if isinstance(value, FieldsOf) else None

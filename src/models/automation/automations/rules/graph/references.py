@@ -156,7 +156,7 @@ def _ids_of(config: JsonObject) -> Iterator[Reference]:
 
 
 def _unwrapped(place: Place, value: object) -> tuple[Place, object]:
-    """A value and its place, those of its content for a literal binding."""
+    """A value and its place; a literal binding gives its content."""
     if is_binding(value) and value["type"] == BindingType.LITERAL:
         return (*place, "value"), value["value"]
     return place, value
@@ -169,7 +169,7 @@ class ConfigReader:
     variables: Mapping[str, ValueType]
 
     def references(self, value: object, *place: str | int) -> Iterator[Reference]:
-        """What the bindings in a value name."""
+        """The references of the bindings in a value."""
         if is_binding(value):
             yield from self._binding_references(value, *place, "value")
         elif isinstance(value, dict):
@@ -294,7 +294,7 @@ def graph_references(
 ) -> list[Reference]:
     """The references of a graph and its trigger.
 
-    Their places begin with `triggerConfig` or with `graph`; those of a node have its id.
+    Their places begin with `triggerConfig` or with `graph`; references of a node have its id.
     """
     payload = trigger_type(trigger_config, forms)
     references = list(below(trigger_references(trigger_config, payload), "triggerConfig"))

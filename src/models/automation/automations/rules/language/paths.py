@@ -214,7 +214,7 @@ def _names(match: re.Match[str]) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _inside(value: ValueType) -> frozenset[str]:
-    """The databases whose fields are somewhere in a value."""
+    """The databases whose fields a value holds at any depth."""
     if isinstance(value, FieldsOf):
         return frozenset({value.database})
     parts = (
