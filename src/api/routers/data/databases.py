@@ -207,8 +207,8 @@ async def update_field() -> None:
     """Update a field.
 
     Options and settings are replaced as a whole: an option named by its id or key is kept, one that
-    is left out is removed from the records. Its key never changes, since records, views and
-    formulas use it; its kind is changed by converting it. With the header `If-Match: <updatedAt>` a
+    is left out is removed from the records. Its key is changed by renaming it, its kind by
+    converting it. With the header `If-Match: <updatedAt>` a
     field that was changed since is left unchanged.
     """
 

@@ -157,7 +157,7 @@ class _Planner:
 
     def changed(self, spec: FieldSpec, body: UpdateField) -> FieldSpec:
         if body.key not in {None, spec.key}:
-            self.refuse("key", "cannot change: records, views and formulas name the field by it")
+            self.refuse("key", "cannot change by an update: rename the field")
         new_spec = replace(
             spec,
             label=spec.label if body.label is None else body.label,

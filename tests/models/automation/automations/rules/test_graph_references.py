@@ -1,0 +1,192 @@
+"""References of graphs: each planted one is found, no decoy is, and a rewritten graph compiles."""
+
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.automation.automations.rules.graph.catalog import ReferenceCatalog
+from models.automation.automations.rules.graph.compiler import compile_graph
+from models.automation.automations.rules.graph.references import graph_references
+from models.automation.automations.rules.graph.shapes import Graph
+from models.core.references.rules import Reference, field_subject, rewritten
+from models.data.fields.rules.fields import FieldKind, FieldSpec
+from tests.support.exploring import examples
+
+Json = dict[str, Any]
+
+OWN, OTHER = (f"0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e{end}" for end in ("5f", "60"))
+KEY, NEW_KEY = "price", "unit_cost"
+
+READS = [
+    "trigger.record.data.price",
+    "trigger.record.data['price'] == 1.0",
+    'trigger.before.data["price"] != null',
+    "coalesce(trigger.record.data.price, 0.0) > 1.0",
+    "has(trigger.record.data.price) || trigger.record.title == 'price'",
+    "trigger.record.?data.?price.orValue(0.0)",
+    "trigger.record.data[?'price'].orValue(0.0)",
+    "(true ? trigger.record : trigger.before).data.price",
+    "nodes.own.records.map(r, r.data.price)",
+    "nodes.own.records.filter(r, has(r.data.price)).size() > 0",
+    "nodes.own.records.exists(price, price.data.price == 1.0)",
+    "nodes.own.records[0].data.price + nodes.own.records[1].data.price",
+    "nodes.own.records.map(r, r.data)[0].price",
+    "[trigger.record, trigger.before].map(r, {'r': r})[0].r.data.price",
+    "'price' in trigger.changedKeys",
+    "trigger.changedKeys.exists(key, key == 'price')",
+]
+DECOYS = [
+    "nodes.other.records.map(r, r.data.price)",
+    "nodes.other.records[0].data['price'] == 1.0",
+    "trigger.record.title == 'price'",
+    "{'price': 1}.price == 1",
+    "nodes.own.records.map(price, price.title)",
+    "vars.price == 'price'",
+    "run.id + 'trigger.record.data.price'",
+    "nodes.own.records.size() // trigger.record.data.price",
+]
+PATHS = [
+    ("trigger", "record.data.price"),
+    ("trigger", "$.record.data['price']"),
+    ("trigger", "before.data.price"),
+    ("node", "own.records[0].data.price"),
+    ("node", "own.records[*].data.price"),
+    ("node", "own.records[0:2].data['price']"),
+    ("node", "passed.kept.data.price"),
+]
+OTHER_PATHS = [
+    ("node", "other.records[0].data.price"),
+    ("node", "other.records[*].data['price']"),
+    ("trigger", "price"),
+]
+
+
+def _expression(text: str) -> Json:
+    return {"type": "expression", "value": text}
+
+
+def _template(text: str) -> Json:
+    return {"type": "template", "value": f"price: {{{{ {text} }}}} and {{{{ 'price' }}}}"}
+
+
+def _path(pair: tuple[str, str]) -> Json:
+    return {"type": pair[0], "value": pair[1]}
+
+
+planted = st.one_of(
+    st.sampled_from(READS).map(_expression),
+    st.sampled_from(READS).map(_template),
+    st.sampled_from(PATHS).map(_path),
+)
+decoys = st.one_of(
+    st.sampled_from(DECOYS).map(_expression),
+    st.sampled_from(DECOYS).map(_template),
+    st.sampled_from(OTHER_PATHS).map(_path),
+    st.just({"type": "literal", "value": {"price": "trigger.record.data.price"}}),
+    st.just("price"),
+)
+bindings = st.lists(
+    st.one_of(planted.map(lambda one: (one, True)), decoys.map(lambda one: (one, False))),
+    min_size=1,
+    max_size=6,
+)
+
+
+def _query(node: str, database: str, tested: str) -> Json:
+    query = {"filter": {"and": [{"field": tested, "op": "is_not_empty"}]}, "limit": 2}
+    return {"id": node, "kind": "query_records", "config": {"databaseId": database, "query": query}}
+
+
+def _graph(values: list[tuple[Any, bool]], writes: bool) -> tuple[Json, set[tuple[str, str]]]:
+    """A graph with these values in it, and the places that name the field."""
+    output = {f"v{place}": value for place, (value, _) in enumerate(values)}
+    written = {KEY: 1} if writes else {"note": "price"}
+    nodes: list[Json] = [
+        _query("own", OWN, KEY if writes else "note"),
+        _query("other", OTHER, KEY),
+        {
+            "id": "loop",
+            "kind": "for_each",
+            "config": {"items": {"type": "node", "value": "own.records"}},
+        },
+        {
+            "id": "write",
+            "kind": "update_record",
+            "config": {"recordId": {"type": "item", "value": "id"}, "data": written},
+        },
+        {
+            "id": "passed",
+            "kind": "transform",
+            "config": {"output": {"kept": {"type": "trigger", "value": "record"}}},
+        },
+        {"id": "last", "kind": "transform", "config": {"output": output}},
+    ]
+    ways = [
+        ("own", "other"),
+        ("other", "loop"),
+        ("loop", "write"),
+        ("loop", "passed"),
+        ("passed", "last"),
+    ]
+    outcomes = {("loop", "write"): "item", ("loop", "passed"): "done"}
+    edges = [{"from": a, "to": b, "outcome": outcomes.get((a, b), "always")} for a, b in ways]
+    places = {
+        ("last", f"config.output.v{place}.value")
+        for place, (_, is_planted) in enumerate(values)
+        if is_planted
+    }
+    if writes:
+        places |= {("own", "config.query.filter.and.0.field"), ("write", "config.data.price")}
+    graph = Graph.model_validate({"nodes": nodes, "edges": edges, "variables": {"price": "x"}})
+    return graph.to_json(), places
+
+
+TRIGGER: Json = {"kind": "record_updated", "databaseId": OWN, "fieldKeys": [], "debounceSeconds": 0}
+
+
+def _named(references: list[Reference], key: str) -> set[tuple[str, str]]:
+    return {(one.node, one.path) for one in references if one.subject == field_subject(OWN, key)}
+
+
+def _issues(document: Json, key: str) -> list[str]:
+    def spec(one: str) -> FieldSpec:
+        return FieldSpec(id=UUID(int=1), key=one, label=one, kind=FieldKind.NUMBER)
+
+    note = FieldSpec(id=UUID(int=2), key="note", label="Note", kind=FieldKind.TEXT)
+    databases = {OWN: {key: spec(key), "note": note}, OTHER: {KEY: spec(KEY)}}
+    catalog = ReferenceCatalog(databases=databases)
+    graph = Graph.model_validate(document["graph"])
+    compiled = compile_graph(graph, document["triggerConfig"], catalog)
+    return [issue.message for issue in compiled.issues]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(bindings, st.booleans())
+def test_each_planted_reference_is_found_and_follows_a_rename(
+    values: list[tuple[Any, bool]], writes: bool
+) -> None:
+    graph, places = _graph(values, writes)
+    references = graph_references(TRIGGER, graph, {})
+    assert _named(references, KEY) == places
+    document = {"triggerConfig": TRIGGER, "graph": graph}
+    before = _issues(document, KEY)
+    own = [one for one in references if one.subject == field_subject(OWN, KEY)]
+    renamed = rewritten(document, own, NEW_KEY)
+    after = graph_references(TRIGGER, renamed["graph"], {})
+    assert _named(after, NEW_KEY) == {
+        (node, path.replace("data.price", f"data.{NEW_KEY}")) for node, path in places
+    }
+    assert not _named(after, KEY)
+    assert before == []
+    assert _issues(renamed, NEW_KEY) == []
+    back = [one for one in after if one.subject == field_subject(OWN, NEW_KEY)]
+    assert rewritten(renamed, back, KEY) == document
+
+
+def test_a_reference_of_the_other_database_is_none_of_this_one() -> None:
+    graph, _ = _graph([(_path(OTHER_PATHS[0]), False)], False)
+    references = graph_references(TRIGGER, graph, {})
+    others = {one.path for one in references if one.subject == field_subject(OTHER, KEY)}
+    assert others == {"config.query.filter.and.0.field", "config.output.v0.value"}
