@@ -14,7 +14,7 @@ from runtime.errors import NotFoundError
 _HERE = Path(__file__).parent
 _STATIC = _HERE.parent / "static"
 _LIBRARIES = (_STATIC / "htmx.js", *_STATIC.glob("ace*"), *_STATIC.glob("vue*"))
-"""The last ones are for the editor of automations, and no other page loads them."""
+"""The last ones are for the editor of automations and for databases; no other page loads them."""
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _KEPT = {"Cache-Control": "public, max-age=31536000, immutable"}
 

@@ -30,7 +30,7 @@ _ASSETS = {
     name: path.read_bytes()
     for name, path in (
         *((path.name, path) for path in (*_DIRECTORY.iterdir(), _LIBRARY)),
-        *((f"canvas/{path.name}", path) for path in (_DIRECTORY / "canvas").iterdir()),
+        *((f"{path.parent.name}/{path.name}", path) for path in _DIRECTORY.glob("*/*")),
     )
     if path.suffix in _TYPES
 }

@@ -122,7 +122,8 @@ Id = uuid.UUID
 InputId = Annotated[uuid.UUID, Field(strict=False)]
 """An id inside a body: JSON has only strings for it, so strictness stops here."""
 
-Label = Annotated[str, Field(min_length=1, max_length=200)]
+LONGEST_LABEL = 200
+Label = Annotated[str, Field(min_length=1, max_length=LONGEST_LABEL)]
 """Labels and names are 1 to 200 characters (interface.md#limits)."""
 
 Icon = Annotated[str, Field(min_length=1, max_length=100)]

@@ -131,6 +131,8 @@ class Listing:
     fields: FieldSpecs
     problem: str = ""
     groups: Sequence[RecordGroup] = ()
+    group_key: str = ""
+    """The field of the groups."""
     more_groups: bool = False
     totals: JsonObject = field(default_factory=dict)
     """The figure below each column, by the key of its field."""
@@ -168,6 +170,7 @@ async def listing(
         rows=await _rows(request, result, columns),
         cursor=result.cursor,
         groups=result.groups or (),
+        group_key=through.group_by[0].field if through.group_by else "",
         more_groups=bool(result.groups_truncated),
         totals=result.aggregates or {},
     )

@@ -21,6 +21,7 @@ from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
+from api.console.views.catalog import page_facts
 from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId
 from api.routers.data import databases
 from api.routers.data import databases as api
@@ -61,6 +62,9 @@ _TEMPLATES: Mapping[ViewKind, str] = {
     ViewKind.CALENDAR: "calendar.html",
     ViewKind.TIMELINE: "calendar.html",
 }
+
+_SCRIPTED = frozenset({ViewKind.BOARD, ViewKind.CALENDAR, ViewKind.GALLERY, ViewKind.CHART})
+"""Kinds that a script draws where there is one."""
 
 
 class NewDatabase(Form):
@@ -152,6 +156,7 @@ async def _database_page(
         view=view,
         body=_TEMPLATES[view.kind] if view and is_arranged else "grid.html",
         arrangements=arrangements,
+        is_scripted=view is not None and view.kind in _SCRIPTED,
         month=arrangements.month_of(listed, view, month, today) if view else None,
         selection=selection,
         cursor=cursor,
@@ -159,6 +164,7 @@ async def _database_page(
         comparisons=COMPARISONS,
         fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
         totals=totals_of(listed.columns),
+        facts=await page_facts(request, database, views, view, listed.fields),
         may_write=shell.may("records:write"),
         api=equal_call(shell, selection, listed),
     )

@@ -416,10 +416,10 @@ async def get_page_asset(request: ApiRequest) -> Response:
     return _asset(request, request.path_params["pageFile"])
 
 
-@pages_router.get("/pages/canvas/{canvasFile}", access=_OPEN, documented=False)
-async def get_canvas_asset(request: ApiRequest) -> Response:
-    """Read a file of the editor of automations."""
-    return _asset(request, f"canvas/{request.path_params['canvasFile']}")
+@pages_router.get("/pages/{pageFolder}/{pageFile}", access=_OPEN, documented=False)
+async def get_page_module(request: ApiRequest) -> Response:
+    """Read a file of a page that has a folder of its own."""
+    return _asset(request, f"{request.path_params['pageFolder']}/{request.path_params['pageFile']}")
 
 
 def _asset(request: ApiRequest, name: str) -> Response:

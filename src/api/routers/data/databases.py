@@ -181,13 +181,12 @@ CONVERSION_SECONDS = 25
 WRITE_FIELD = Access(
     scopes=[Scope.DATABASES_WRITE], resource="field", level=Level.EDIT, idempotent=True
 )
+WRITE_FIELD_BY_PAGE = replace(WRITE_FIELD, cookie=True)
 
 
 @fields_router.post(
     FIELDS,
-    access=Access(
-        scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.EDIT, idempotent=True
-    ),
+    access=replace(WRITE_FIELD_BY_PAGE, resource="database"),
     status_code=201,
     errors=[ConflictError],
     calls=field_changes.create_field,
@@ -201,7 +200,7 @@ async def create_field() -> None:
 
 
 @fields_router.patch(
-    FIELD, access=WRITE_FIELD, errors=[ConflictError], calls=field_changes.update_field
+    FIELD, access=WRITE_FIELD_BY_PAGE, errors=[ConflictError], calls=field_changes.update_field
 )
 async def update_field() -> None:
     """Update a field.
@@ -214,7 +213,7 @@ async def update_field() -> None:
 
 
 @fields_router.delete(
-    FIELD, access=WRITE_FIELD, errors=[ConflictError], calls=field_changes.delete_field
+    FIELD, access=WRITE_FIELD_BY_PAGE, errors=[ConflictError], calls=field_changes.delete_field
 )
 async def delete_field() -> None:
     """Delete a field, with its values and the inverse of a relation.
@@ -259,11 +258,12 @@ READ_VIEWS = Access(scopes=[Scope.VIEWS_READ], resource="database", level=Level.
 WRITE_VIEWS = Access(
     scopes=[Scope.VIEWS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
+WRITE_VIEWS_BY_PAGE = replace(WRITE_VIEWS, cookie=True)
 
 
 @views_router.post(
     VIEWS,
-    access=WRITE_VIEWS,
+    access=WRITE_VIEWS_BY_PAGE,
     status_code=201,
     errors=[ConflictError],
     calls=view_commands.create_view,
@@ -281,13 +281,27 @@ async def list_views() -> None:
     """List views in their order: the shared ones and the caller's own."""
 
 
-@views_router.get(VIEW, access=READ_VIEWS, calls=view_queries.get_view)
+@views_router.get(VIEW, access=replace(READ_VIEWS, cookie=True), calls=view_queries.get_view)
 async def get_view() -> None:
     """Get a view."""
 
 
+@views_router.post(
+    f"{VIEW}/duplicate",
+    access=WRITE_VIEWS_BY_PAGE,
+    status_code=201,
+    errors=[ConflictError],
+    calls=view_commands.duplicate_view,
+)
+async def duplicate_view() -> None:
+    """Duplicate a view: the copy has its kind and its manifest, and is not locked.
+
+    A body may name another label or scope. A view that has an item is copied into the database.
+    """
+
+
 @views_router.patch(
-    VIEW, access=WRITE_VIEWS, errors=[ConflictError], calls=view_commands.update_view
+    VIEW, access=WRITE_VIEWS_BY_PAGE, errors=[ConflictError], calls=view_commands.update_view
 )
 async def update_view() -> None:
     """Update a view.
@@ -298,7 +312,7 @@ async def update_view() -> None:
 
 
 @views_router.delete(
-    VIEW, access=WRITE_VIEWS, errors=[ConflictError], calls=view_commands.delete_view
+    VIEW, access=WRITE_VIEWS_BY_PAGE, errors=[ConflictError], calls=view_commands.delete_view
 )
 async def delete_view() -> None:
     """Delete a view; a database needs at least one shared view."""

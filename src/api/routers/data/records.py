@@ -77,16 +77,21 @@ RECORDS = "/v1/databases/{databaseId}/records"
 RECORD = "/v1/records/{recordId}"
 
 READ_ALL = Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW)
-QUERY = replace(READ_ALL, heavy=True)
+QUERY = replace(READ_ALL, heavy=True, cookie=True)
 WRITE_ALL = Access(
     scopes=[Scope.RECORDS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
 READ = Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
 WRITE = Access(scopes=[Scope.RECORDS_WRITE], resource="record", level=Level.EDIT, idempotent=True)
+WRITE_ALL_BY_PAGE, WRITE_BY_PAGE = replace(WRITE_ALL, cookie=True), replace(WRITE, cookie=True)
 
 
 @router.post(
-    RECORDS, access=WRITE_ALL, status_code=201, errors=[ConflictError], calls=commands.create_record
+    RECORDS,
+    access=WRITE_ALL_BY_PAGE,
+    status_code=201,
+    errors=[ConflictError],
+    calls=commands.create_record,
 )
 async def create_record() -> None:
     """Create a record."""
@@ -94,7 +99,7 @@ async def create_record() -> None:
 
 @router.post(
     f"{RECORDS}/batch",
-    access=WRITE_ALL,
+    access=WRITE_ALL_BY_PAGE,
     errors=[ConflictError],
     batch=True,
     calls=commands.write_batch,
@@ -134,13 +139,15 @@ async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryRes
 
 
 @router.get(
-    RECORD, access=replace(READ, prefetch=queries.prefetched_record), calls=queries.get_record
+    RECORD,
+    access=replace(READ, prefetch=queries.prefetched_record, cookie=True),
+    calls=queries.get_record,
 )
 async def get_record() -> None:
     """Get a record."""
 
 
-@router.patch(RECORD, access=WRITE, errors=[ConflictError], calls=commands.update_record)
+@router.patch(RECORD, access=WRITE_BY_PAGE, errors=[ConflictError], calls=commands.update_record)
 async def update_record() -> None:
     """Update a record.
 

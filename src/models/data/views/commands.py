@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from models.content.items.commands import rename_item
 from models.content.items.queries import placement as item_placement
 from models.core.access.rules import Actor, Level
-from models.core.base import Deleted, Id, JsonObject
+from models.core.base import LONGEST_LABEL, Deleted, Id, JsonObject
 from models.core.keys import first_free, slug
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
@@ -22,6 +22,7 @@ from models.data.views.rules.manifest import read_manifest, without_field
 from models.data.views.shapes import (
     MAX_VIEWS,
     CreateView,
+    DuplicateView,
     ItemViewConfig,
     Manifest,
     UpdateView,
@@ -49,6 +50,28 @@ async def create_view(
     schema = await load_schema(work, actor.workspace_id, database_id)
     (made,) = await insert_views(work, actor, schema, {"": body})
     return made
+
+
+async def duplicate_view(
+    work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, body: DuplicateView
+) -> ViewShape:
+    """A copy of a view, last among its siblings and never locked.
+
+    Raises what `create_view` raises, and `NotFoundError` for the view.
+    """
+    original = ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
+    is_item = original.placement is Placement.ITEM
+    copy = CreateView.model_validate(
+        {
+            "label": body.label or f"Copy of {original.label}"[:LONGEST_LABEL],
+            "kind": original.kind,
+            "placement": Placement.DATABASE.value if is_item else original.placement.value,
+            "manifest": original.manifest,
+            "relationFieldId": original.relation_field_id,
+            "scope": body.scope or original.scope,
+        }
+    )
+    return await create_view(work, actor, database_id, copy)
 
 
 async def create_views(

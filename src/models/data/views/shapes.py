@@ -12,6 +12,7 @@ from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewSc
 
 MAX_VIEWS = 200
 MAX_SHOWN_FIELDS = 500
+MAX_COLOR_RULES = 10
 
 FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
@@ -26,10 +27,14 @@ class ShownField(Input):
 
 
 class Chart(Input):
-    """The content of a chart: `aggregate` of the records for each value of `xFieldKey`."""
+    """The content of a chart: `aggregate` of the records for each value of `xFieldKey`.
+
+    `granularity` is the period of an `xFieldKey` with dates, by default the day.
+    """
 
     type: Annotated[ChartType, Field(strict=False)]
     x_field_key: FieldKey | None = None
+    granularity: Literal["day", "week", "month", "quarter", "year"] | None = None
     aggregate: Annotated[JsonObject, documented_as("Aggregation")] | None = None
 
 
@@ -51,11 +56,19 @@ class FormLayout(Input):
     confirmation: Annotated[str, Field(max_length=4_000)] | None = None
 
 
+class ColorRule(Input):
+    """Records that pass the filter have the color, one of those that options have."""
+
+    filter: Annotated[JsonObject, documented_as("Filter")]
+    color: Annotated[str, Field(min_length=1, max_length=32)]
+
+
 class Manifest(Input):
     """The content of a view and its display.
 
-    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. Declared keys
-    are checked; others are kept for clients that use them.
+    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. The cards of
+    a board are in the columns of `stackFieldKey`, and are ordered by hand in the number field
+    `orderFieldKey`. Declared keys are checked; others are kept for clients that use them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -67,10 +80,12 @@ class Manifest(Input):
     aggregates: list[Annotated[JsonObject, documented_as("Aggregation")]] | None = None
     fields: Annotated[list[ShownField], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
     stack_field_key: FieldKey | None = None
+    order_field_key: FieldKey | None = None
     date_field_key: FieldKey | None = None
     end_date_field_key: FieldKey | None = None
     cover_field_key: FieldKey | None = None
     card_fields: Annotated[list[FieldKey], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
+    colors: Annotated[list[ColorRule], Field(max_length=MAX_COLOR_RULES)] | None = None
     chart: Chart | None = None
     form: FormLayout | None = None
 
@@ -106,6 +121,13 @@ class UpdateView(Input):
     order: Order | None = None
 
 
+class DuplicateView(Input):
+    """Body of duplicate view; without a label it is named as a copy of the original."""
+
+    label: Label | None = None
+    scope: Annotated[ViewScope, Field(strict=False)] | None = None
+
+
 class ItemViewConfig(Input):
     """`config` of an item of the kind view."""
 
@@ -129,6 +151,7 @@ class ViewShape(Shape):
     owner_user_id: Id | None
     scope: ViewScope
     locked: bool
+    order: Annotated[float, Field(validation_alias="position", serialization_alias="order")]
     definition_version: int
     created_at: Moment
     updated_at: Moment

@@ -38,13 +38,27 @@ MAX_PROBLEMS = 20
 _QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates"}
 _DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
 _COVERS = frozenset({FieldKind.FILE, FieldKind.URL})
+_STACKS = OPTION_KINDS | {FieldKind.PERSON, FieldKind.CHECKBOX}
 
 _SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
-    "stack_field_key": (lambda spec: spec.kind in OPTION_KINDS, "an option field"),
+    "stack_field_key": (
+        lambda spec: spec.kind in _STACKS,
+        "an option, person or checkbox field",
+    ),
+    "order_field_key": (lambda spec: spec.kind is FieldKind.NUMBER, "a number field"),
     "date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "end_date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
 }
+
+
+def serving(spec: FieldSpec) -> list[str]:
+    """The keys of a manifest that may name a field, as they are on the wire."""
+    return [
+        Manifest.model_fields[name].alias or name
+        for name, (serves, _) in _SERVES.items()
+        if serves(spec)
+    ]
 
 
 def read_manifest(
@@ -79,6 +93,8 @@ def _problems(
     shown = [field.key for field in manifest.fields or ()]
     yield from _key_problems(shown, fields, lambda place: f"fields.{place}.key")
     yield from _key_problems(manifest.card_fields or (), fields, lambda n: f"cardFields.{n}")
+    for place, rule in enumerate(manifest.colors or ()):
+        yield from _filter_problems(rule.filter, f"colors.{place}.filter", fields, now)
     if manifest.chart is not None:
         yield from _chart_problems(manifest.chart, fields, now)
     if manifest.form is not None:
@@ -129,6 +145,12 @@ def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator
             yield Detail("chart.xFieldKey", f"is required for {an(chart.type)} chart")
     elif chart.x_field_key not in fields:
         yield Detail("chart.xFieldKey", no_field(chart.x_field_key, fields))
+    else:
+        group = {"field": chart.x_field_key, "granularity": chart.granularity}
+        for problem in _query_problems({"groupBy": group}, fields, now):
+            is_period = problem.path.endswith("granularity")
+            place = "granularity" if is_period else "xFieldKey"
+            yield Detail(f"chart.{place}", problem.message)
     if chart.aggregate is not None:
         for problem in _query_problems({"aggregates": [chart.aggregate]}, fields, now):
             inside = problem.path.removeprefix("aggregates.0")
@@ -143,14 +165,19 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
         spec = fields.get(question.key)
         if spec is not None and not (spec.stored or spec.relation):
             yield Detail(f"{path}.key", f"is {an(spec.kind)} field, which forms cannot ask for")
-        if question.visible_if is None:
-            continue
-        try:
-            read_filter(question.visible_if, fields, now)
-        except ValidationError as error:
-            for problem in error.details:
-                inside = problem.path.removeprefix("filter")
-                yield Detail(f"{path}.visibleIf{inside}", problem.message)
+        if question.visible_if is not None:
+            yield from _filter_problems(question.visible_if, f"{path}.visibleIf", fields, now)
+
+
+def _filter_problems(
+    tree: JsonObject, path: str, fields: FieldSpecs, now: datetime
+) -> Iterator[Detail]:
+    """What is wrong with a filter that is at `path` of the manifest."""
+    try:
+        read_filter(tree, fields, now)
+    except ValidationError as error:
+        for problem in error.details:
+            yield Detail(f"{path}{problem.path.removeprefix('filter')}", problem.message)
 
 
 def without_field(kind: ViewKind, manifest: JsonObject, key: str) -> tuple[ViewKind, JsonObject]:
@@ -174,8 +201,11 @@ def _without(name: str, value: Any, key: str) -> Any:
             return [entry for entry in value or () if entry != key]
         case "groupBy":
             return _levels_without(value, key)
-        case "stackFieldKey" | "dateFieldKey" | "endDateFieldKey" | "coverFieldKey":
+        case "stackFieldKey" | "orderFieldKey" | "dateFieldKey" | "endDateFieldKey" | "coverFieldKey":
             return None if value == key else value
+        case "colors":
+            rules = [{**rule, "filter": _pruned(rule["filter"], key)} for rule in value or ()]
+            return [rule for rule in rules if rule["filter"] is not None] or None
         case "chart":
             aggregate = (value or {}).get("aggregate") or {}
             gone = (value or {}).get("xFieldKey") == key or aggregate.get("field") == key

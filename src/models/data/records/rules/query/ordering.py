@@ -364,11 +364,16 @@ def read_order(sorts: Sequence[Sort], fields: FieldSpecs) -> Order:
     )
 
 
+def can_be_sorted(field: FieldSpec) -> bool:
+    """True for a field whose values have an order."""
+    return value_form(field) in _SORTABLE
+
+
 def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
     field = fields.get(sort.field)
     path = f"sorts.{place}.field"
     if field is None:
         raise ValidationError.at(path, no_field(sort.field, fields))
-    if value_form(field) not in _SORTABLE:
+    if not can_be_sorted(field):
         raise ValidationError.at(path, f"cannot be sorted by: it is {an(field.kind)} field")
     return field

@@ -221,12 +221,17 @@ def read_groups(
     return tuple(levels)
 
 
+def can_be_grouped(field: FieldSpec) -> bool:
+    """True for a field whose values tell records apart."""
+    return value_form(field) not in _UNGROUPED
+
+
 def _level(group: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) -> Level:
     field = fields.get(group.field)
     if field is None:
         raise ValidationError.at(f"{path}.field", no_field(group.field, fields))
     form = value_form(field)
-    if form in _UNGROUPED:
+    if not can_be_grouped(field):
         raise ValidationError.at(
             f"{path}.field", f"cannot be grouped by: it is {an(field.kind)} field"
         )

@@ -1,0 +1,108 @@
+// What the parts of a database page share: the view, its records, and what the API is asked for.
+
+import { act, overview, Refused } from "/pages/client.js";
+
+const { reactive } = globalThis.Vue;
+
+/** The facts that the server gave to the page: fields with operators, views, words and rights. */
+export const facts = JSON.parse(document.getElementById("page-facts")?.textContent ?? "{}");
+export const fieldsByKey = new Map((facts.fields ?? []).map((field) => [field.key, field]));
+
+/** Where the reader is; times are shown and days begin there. */
+export const zone = document.documentElement.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const language = document.documentElement.dataset.language || undefined;
+
+/** A call of the API with the session of the page. Raises Refused. */
+export const call = (method, path, body, headers = {}) =>
+  method === "GET" ? overview(path) : act(path, body, method, headers);
+
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** A manifest with some of its keys replaced; null removes one. */
+export function withParts(manifest, parts) {
+  const changed = { ...manifest, ...parts };
+  return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/**
+ * Changes a view, with `manifest` merged key by key. If somebody else changed other keys meanwhile,
+ * theirs stay; if they changed the same ones, nothing is written. Raises Refused. Gives the view.
+ */
+export async function changeView(view, { manifest, ...rest }) {
+  const path = `/v1/databases/${view.databaseId}/views/${view.id}`;
+  const write = (base) => call("PATCH", path, { ...rest, ...(manifest ? { manifest: withParts(base.manifest, manifest) } : {}) }, { "If-Match": base.updatedAt });
+  try {
+    return await write(view);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 409) throw error;
+    const theirs = await call("GET", path);
+    const keys = Object.keys(manifest ?? {});
+    const isTouched = keys.some((key) => !isSame(view.manifest[key], theirs.manifest[key]))
+      || Object.keys(rest).some((key) => !isSame(view[key], theirs[key]));
+    if (theirs.updatedAt === view.updatedAt || isTouched) {
+      throw theirs.updatedAt === view.updatedAt ? error : new Refused(409, "Someone else changed this view. Reload the page to see their changes.");
+    }
+    return write(theirs);
+  }
+}
+
+/** The body of a query for the records of a view, as a search in the page narrows them. */
+export function queryOf(store, more = {}) {
+  return {
+    ...(store.view ? { viewId: store.view.id } : {}),
+    ...(store.search ? { search: store.search } : {}),
+    timezone: zone,
+    ...more,
+  };
+}
+
+export const ask = (store, more) => call("POST", `/v1/databases/${store.database.id}/records/query`, queryOf(store, more));
+
+/** The pages of a query, up to a number of records. */
+export async function askAll(store, more, most = 1000) {
+  const records = [];
+  let cursor;
+  do {
+    const page = await ask(store, { ...more, limit: 200, ...(cursor ? { cursor } : {}) });
+    records.push(...page.records);
+    cursor = page.cursor ?? undefined;
+  } while (cursor && records.length < most);
+  return { records, isCut: Boolean(cursor) };
+}
+
+/** The store of a page; `load` fetches the records of its kind. */
+export function makeStore(load) {
+  const store = reactive({
+    database: facts.database, fields: facts.fields, view: facts.view, records: [], search: "",
+    canWrite: facts.canWrite, said: "", problem: "", version: 0,
+    call,
+    async patchView(change) {
+      store.view = await changeView(store.view, change);
+      await store.reload();
+    },
+    async reload() {
+      store.version += 1;
+      store.problem = "";
+      try {
+        await load(store);
+      } catch (error) {
+        store.problem = error.message;
+      }
+    },
+    /** Says what happened to those who do not see it. */
+    say(text) {
+      store.said = text;
+    },
+  });
+  return store;
+}
+
+/** Writes values of a record; fields of relations go to their own part. Raises Refused. */
+export async function writeRecord(record, values) {
+  const body = {};
+  for (const [key, value] of Object.entries(values)) {
+    const part = fieldsByKey.get(key)?.part === "relations" ? "relations" : "data";
+    body[part] = { ...body[part], [key]: value };
+  }
+  return call("PATCH", `/v1/records/${record.id}`, body);
+}

@@ -1,0 +1,36 @@
+// The page of a database: the bar above, and below it the records as the kind of the view has them.
+
+import { ViewBar } from "./bar.js";
+import { facts, makeStore } from "./store.js";
+
+const { createApp, h } = globalThis.Vue;
+
+/** Puts the table of the server in place once more, as the view shows it now. */
+async function loadTable() {
+  const answer = await fetch(globalThis.location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error("The records could not be loaded. Reload the page.");
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.getElementById("records").replaceChildren(...page.getElementById("records").childNodes);
+}
+
+const KINDS = {
+  board: async () => import("./board.js"),
+  calendar: async () => import("./calendar.js"),
+  gallery: async () => import("./gallery.js"),
+  chart: async () => import("./chart.js"),
+};
+
+async function start() {
+  const kind = KINDS[facts.view?.kind];
+  const part = kind ? await kind() : null;
+  const store = makeStore(part ? part.load : loadTable);
+  const bar = document.getElementById("view-bar");
+  createApp({ render: () => h(ViewBar, { store }) }).mount(bar);
+  if (part) {
+    await store.reload();
+    createApp({ render: () => h(part.View, { store }) }).mount("#view-body");
+  }
+  bar.dataset.ready = "true";
+}
+
+start();
