@@ -130,6 +130,8 @@ class Listing:
     cursor: str | None
     fields: FieldSpecs
     problem: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names of people in the records, by id."""
     groups: Sequence[RecordGroup] = ()
     group_key: str = ""
     """The field of the groups."""
@@ -165,22 +167,18 @@ async def listing(
             problem="This query takes too long. An index for it is being built: try again in a"
             " minute, or narrow the filter.",
         )
+    stack = fields.get(str(view.manifest.get("stackFieldKey"))) if view is not None else None
+    legend = await legend_of(work, actor, result.records, [*columns, *filter(None, [stack])])
     return replace(
         empty,
-        rows=await _rows(request, result, columns),
+        rows=[Row(one, cells_of(one, columns, legend)) for one in result.records],
+        names=legend.names,
         cursor=result.cursor,
         groups=result.groups or (),
         group_key=through.group_by[0].field if through.group_by else "",
         more_groups=bool(result.groups_truncated),
         totals=result.aggregates or {},
     )
-
-
-async def _rows(
-    request: ApiRequest, result: QueryResult, columns: Sequence[FieldSpec]
-) -> Sequence[Row]:
-    legend = await legend_of(request.work, request.actor, result.records, columns)
-    return [Row(one, cells_of(one, columns, legend)) for one in result.records]
 
 
 def _columns(
@@ -267,9 +265,18 @@ def board(view: ViewShape, listed: Listing) -> Sequence[Group]:
     ordered = sorted(spec.options, key=lambda option: (option.order, option.key))
     groups = [Group(one.name, one.color, by_value.pop(one.key, [])) for one in ordered]
     rest = [
-        Group(_WITHOUT if key is None else str(key), "", rows) for key, rows in by_value.items()
+        Group(_title(listed, value), "", rows) for value, rows in by_value.items()
     ]
     return [*rest, *groups] if rest else groups
+
+
+def _title(listed: Listing, value: object) -> str:
+    """The heading of a column that is not of an option: of people, or of a checkbox."""
+    if value is None:
+        return _WITHOUT
+    if isinstance(value, bool):
+        return "Checked" if value else "Not checked"
+    return listed.names.get(str(value), str(value))
 
 
 def values(listed: Listing, row: Row, apart: str | None = None) -> Sequence[Cell]:
