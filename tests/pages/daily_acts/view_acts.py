@@ -156,3 +156,18 @@ async def pull(
     if picture is not None:
         await page.screenshot(picture)
     await mouse("mouseReleased", *to, 0)
+
+
+async def records(person: Person, database_id: str) -> dict[str, Json]:
+    """The values of the records by their titles."""
+    found = await person.call("GET", f"/v1/databases/{database_id}/records")
+    return {row["title"]: row["data"] for row in found["records"]}
+
+
+async def until_value(
+    person: Person, database_id: str, title: str, key: str, value: object
+) -> None:
+    async def holds() -> bool:
+        return (await records(person, database_id))[title].get(key) == value
+
+    await eventually(holds, what=f"{key} of {title} is {value}")

@@ -31,11 +31,14 @@ function columnsOf(field, groups) {
   if (field.form === "users") {
     const here = groups.filter((group) => group.key !== "").map((group) => group.value);
     const members = (people.list ?? []).length <= MOST_MEMBERS ? people.list.map((one) => one.id) : [];
-    return [none, ...[...new Set([...here, ...members])].map((id) => column(id, id, people.byId.get(id) ?? "Unknown", "gray"))];
+    const columns = [...new Set([...here, ...members])].map((id) => column(id, id, people.byId.get(id) ?? "Unknown", "gray"));
+    return none.count > 0 ? [none, ...columns] : [...columns, none];
   }
   const known = field.options.map((option) => column(option.key, option.key, option.name, option.color));
   const others = groups.filter((group) => group.key !== "" && !field.options.some((one) => one.key === group.key));
-  return [...(none.count > 0 || facts.canWrite ? [none] : []), ...known, ...others.map((group) => column(group.key, group.value, group.key, "gray"))];
+  const columns = [...known, ...others.map((group) => column(group.key, group.value, group.key, "gray"))];
+  if (none.count > 0) return [none, ...columns];
+  return facts.canWrite ? [...columns, none] : columns;
 }
 
 /** The keys of the columns that a record is in. */

@@ -61,13 +61,15 @@ export const ask = (store, more) => call("POST", `/v1/databases/${store.database
 /** The pages of a query, up to a number of records. */
 export async function askAll(store, more, most = 1000) {
   const records = [];
+  const colors = {};
   let cursor;
   do {
     const page = await ask(store, { ...more, limit: 200, ...(cursor ? { cursor } : {}) });
     records.push(...page.records);
+    Object.assign(colors, page.colors);
     cursor = page.cursor ?? undefined;
   } while (cursor && records.length < most);
-  return { records, isCut: Boolean(cursor) };
+  return { records, colors, isCut: Boolean(cursor) };
 }
 
 /** The store of a page; `load` fetches the records of its kind. */
