@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from models.core.access.rules import Role
 from tests.pages.daily_acts.view_acts import (
     choose,
     enter,
     opened,
     press,
+    ready,
     stored,
     tasks,
     titles,
@@ -16,7 +18,7 @@ from tests.pages.daily_acts.view_acts import (
     view,
 )
 from tests.support.browser import Page
-from tests.support.person import Person, violations
+from tests.support.person import Person, sign_in, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -58,3 +60,200 @@ async def test_a_nested_filter_is_built_by_clicks_and_saved(
     await press(page, "Undo")
     await page.until("document.querySelectorAll('#records tbody tr').length === 4")
     assert "filter" not in (await stored(person, database_id, view_id))["manifest"]
+
+
+async def test_sorts_groups_and_fields_are_chosen_and_saved(
+    page: Page, person: Person, screens: Path
+) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id)
+    await opened(page, person, database_id, view_id)
+    await page.click("[data-panel=sort-panel]")
+    await press(page, "Add sort")
+    await choose(page, "Field of sort 1", "state")
+    await press(page, "Add sort")
+    await choose(page, "Field of sort 2", "price")
+    await choose(page, "Direction of sort 2", "desc")
+    await page.click("[data-save]")
+    sorts = [{"field": "state", "direction": "asc"}, {"field": "price", "direction": "desc"}]
+    await until_stored(page, person, database_id, view_id, sorts, "sorts")
+    assert await titles(page) == ["Rice", "Tea", "Milk", "Salt"]
+    await page.press("Escape")
+    await page.click("[data-panel=group-panel]")
+    await choose(page, "Group by", "state")
+    await press(page, "Add summary")
+    await page.click("[data-save]")
+    await page.until("document.querySelector('#records .groups') !== null")
+    manifest = (await stored(person, database_id, view_id))["manifest"]
+    assert manifest["groupBy"] == [{"field": "state"}]
+    assert manifest["aggregates"] == [{"op": "sum", "field": "price"}]
+    await page.press("Escape")
+    await page.click("[data-panel=fields-panel]")
+    await page.evaluate(
+        "[...document.querySelectorAll('.shown-fields label')]"
+        ".find(one => one.innerText.trim() === 'Due').click()"
+    )
+    await page.screenshot(screens / "fields.png")
+    assert await violations(page) == []
+    await page.click("[data-save]")
+    await page.until(
+        "![...document.querySelectorAll('#records th')].some(one => one.dataset.key === 'due')"
+    )
+
+
+KINDS = {
+    "board": ("[data-card]", {"stackFieldKey": "state"}),
+    "calendar": (".calendar-grid", {"dateFieldKey": "due"}),
+    "gallery": (".gallery [data-card]", {}),
+    "chart": (".chart-card svg", {"chart": {"type": "bar", "xFieldKey": "state"}}),
+    "timeline": ("#records .calendar", {"dateFieldKey": "due", "endDateFieldKey": "due"}),
+    "list": ("#records tbody tr", {}),
+    "form": ("#records tbody tr", None),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_view_of_each_kind_is_made_here(
+    page: Page, person: Person, screens: Path, kind: str
+) -> None:
+    shown, manifest = KINDS[kind]
+    database_id = await tasks(person)
+    await opened(page, person, database_id)
+    await page.click("[data-new-view]")
+    await choose(page, "Kind", kind)
+    await enter(page, "Name", "Fresh")
+    await page.screenshot(screens / f"new-{kind}.png")
+    assert await violations(page) == []
+    await press(page, "Create")
+    await page.until(
+        "location.search.startsWith('?view=')"
+        " && document.getElementById('view-bar').dataset.ready === 'true'"
+    )
+    await page.until(f"document.querySelector({shown!r}) !== null")
+    made = (await person.call("GET", f"/v1/databases/{database_id}/views"))["views"][-1]
+    assert (made["label"], made["kind"], made["scope"]) == ("Fresh", kind, "shared")
+    assert manifest is None or made["manifest"] == manifest
+    await page.screenshot(screens / f"view-{kind}.png")
+
+
+async def test_a_chart_is_changed_in_its_settings(
+    page: Page, person: Person, screens: Path
+) -> None:
+    database_id = await tasks(person)
+    content = {"chart": {"type": "bar", "xFieldKey": "state"}}
+    view_id = await view(person, database_id, kind="chart", manifest=content)
+    await opened(page, person, database_id, view_id)
+    await page.until("document.querySelectorAll('.chart-card .bar').length === 3")
+    await page.click("[data-panel=view-menu]")
+    await press(page, "Settings…")
+    await choose(page, "Chart type", "line")
+    await choose(page, "Values of", "due")
+    await choose(page, "Figure", "sum")
+    await press(page, "Save")
+    await page.until("document.querySelectorAll('.chart-card .dot').length === 3")
+    chart = (await stored(person, database_id, view_id))["manifest"]["chart"]
+    assert chart == {
+        "type": "line",
+        "xFieldKey": "due",
+        "granularity": "month",
+        "aggregate": {"op": "sum", "field": "price"},
+    }
+    said = "document.querySelector('.chart-card svg').getAttribute('aria-label')"
+    assert "Nov 2026: 5; Dec 2026: 9; Empty: 1" in await page.evaluate(said)
+    await page.screenshot(screens / "chart-line.png")
+    assert await violations(page) == []
+    for kind, shown in (("pie", ".slice"), ("number", ".chart-number b")):
+        await page.click("[data-panel=view-menu]")
+        await press(page, "Settings…")
+        await choose(page, "Chart type", kind)
+        await press(page, "Save")
+        await page.until(f"document.querySelector('{shown}') !== null")
+        await page.screenshot(screens / f"chart-{kind}.png")
+    assert await page.text(".chart-number b") == "15"
+
+
+async def test_a_view_is_duplicated_made_private_locked_moved_and_deleted(
+    page: Page, person: Person
+) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id, manifest={"sorts": [{"field": "price"}]})
+    await opened(page, person, database_id, view_id)
+
+    async def menu(label: str) -> None:
+        await page.click("[data-panel=view-menu]")
+        await press(page, label)
+
+    await menu("Lock")
+    await page.until("document.querySelector('.tabs.views').innerText.includes('locked')")
+    assert (await stored(person, database_id, view_id))["locked"]
+    await menu("Duplicate")
+    await page.until(
+        f"!location.search.includes('{view_id}')"
+        " && document.getElementById('view-bar').dataset.ready === 'true'"
+    )
+    views = (await person.call("GET", f"/v1/databases/{database_id}/views"))["views"]
+    copy = views[-1]
+    assert (copy["label"], copy["locked"]) == ("Copy of Mine", False)
+    assert copy["manifest"] == {"sorts": [{"field": "price"}]}
+    await menu("Make private")
+    await page.until("document.querySelector('.tabs.views').innerText.includes('private')")
+    assert (await stored(person, database_id, copy["id"]))["scope"] == "personal"
+    await page.evaluate("window.isBefore = true")
+    await menu("Move left")
+    await page.until("!window.isBefore")
+    await ready(page)
+    views = (await person.call("GET", f"/v1/databases/{database_id}/views"))["views"]
+    assert [one["label"] for one in views] == ["All records", "Copy of Mine", "Mine"]
+    await menu("Delete…")
+    await page.click("#delete-view .danger")
+    await page.until("location.search === '' && document.getElementById('view-bar') !== null")
+    await ready(page)
+    views = (await person.call("GET", f"/v1/databases/{database_id}/views"))["views"]
+    assert [one["label"] for one in views] == ["All records", "Mine"]
+
+
+async def test_what_two_people_change_in_a_view_is_not_lost(page: Page, person: Person) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id)
+    await opened(page, person, database_id, view_id)
+    path = f"/v1/databases/{database_id}/views/{view_id}"
+    theirs = [{"field": "price", "direction": "desc"}]
+    await person.call("PATCH", path, {"manifest": {"sorts": theirs}})
+    await page.click("[data-panel=filter-panel]")
+    await press(page, "Add condition")
+    await choose(page, "Field of condition 1", "checked")
+    await page.click("[data-save]")
+    mine = {"and": [{"field": "checked", "op": "eq", "value": True}]}
+    await until_stored(page, person, database_id, view_id, mine, "filter")
+    assert (await stored(person, database_id, view_id))["manifest"]["sorts"] == theirs
+    other = {"field": "price", "op": "gt", "value": 5}
+    await person.call("PATCH", path, {"manifest": {"filter": other}})
+    await choose(page, "Operator of condition 1", "is_not_empty")
+    await page.click("[data-save]")
+    await page.until("document.querySelector('.panel-foot .fault') !== null")
+    assert "Someone else changed this view" in await page.text(".panel-foot .fault")
+    assert (await stored(person, database_id, view_id))["manifest"] == {"filter": other}
+    page.problems.clear()  # the browser notes each answer of 409
+
+
+@pytest.mark.parametrize("role", [Role.EDITOR, Role.VIEWER])
+async def test_who_may_not_change_a_view_sees_no_controls_for_it(
+    page: Page, person: Person, server: Server, space: Space, role: Role
+) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id, locked=True)
+    member, _ = await space.member(role)
+    await sign_in(page, server, space, member)
+    await page.open(f"{person.home}/databases/{database_id}?view={view_id}")
+    await ready(page)
+    labels = "[...document.querySelectorAll('#view-bar button')].map(one => one.innerText.trim())"
+    expected = ["⋯", "New view", "Filter", "Sort", "Group", "Fields", "Colors"]
+    assert await page.evaluate(labels) == (expected if role is Role.EDITOR else [])
+    if role is Role.EDITOR:
+        await page.click("[data-panel=view-menu]")
+        items = "[...document.querySelectorAll('.menu-item')].map(one => one.innerText)"
+        assert await page.evaluate(items) == ["Duplicate"]
+        await page.click("[data-panel=filter-panel]")
+        await page.until("document.querySelector('.panel-foot') !== null")
+        assert await page.evaluate("document.querySelector('[data-save]')") is None
+    assert await violations(page) == []

@@ -1,4 +1,4 @@
-"""Boards in a real browser: cards are moved by mouse, keys and finger, and are added in a column."""
+"""Boards in a real browser: cards are moved by mouse, keys and finger, and added in a column."""
 
 from pathlib import Path
 
@@ -119,7 +119,8 @@ async def test_cards_are_ordered_by_hand_with_a_field_of_their_own(
     await press(page, "Order cards by hand")
     await page.until("document.getElementById('view-bar').dataset.ready === 'true'")
     await page.until(
-        "!document.querySelector('.order-notice') && document.querySelectorAll('[data-card]').length === 4"
+        "!document.querySelector('.order-notice')"
+        " && document.querySelectorAll('[data-card]').length === 4"
     )
     assert (await stored(person, database_id, view_id))["manifest"]["orderFieldKey"] == "position"
     first, second = (await columns(page))["open"]
@@ -182,7 +183,7 @@ async def test_a_card_is_moved_on_a_phone(page: Page, person: Person, screens: P
         points = [{"x": min(rice[0] + x, 385), "y": rice[1]}]
         await page.send("Input.dispatchTouchEvent", type=kind, touchPoints=points)
     await page.until(
-        "document.querySelector('section[data-column=doing].aimed, section[data-column=done].aimed') !== null"
+        "document.querySelector('section.aimed:is([data-column=doing], [data-column=done])') !== null"
     )
     await page.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 

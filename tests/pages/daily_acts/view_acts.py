@@ -132,6 +132,8 @@ async def middle(page: Page, selector: str) -> list[float]:
 
 async def drag(page: Page, start: str, end: str, *, picture: Path | None = None) -> None:
     """Press in the middle of an element, move, and let go in the middle of another."""
+    await middle(page, end)
+    # The end stays in view, unless both are too far apart; its place may have changed.
     at, to = await middle(page, start), await middle(page, end)
     await pull(page, at, to, picture=picture)
 
@@ -168,6 +170,6 @@ async def until_value(
     person: Person, database_id: str, title: str, key: str, value: object
 ) -> None:
     async def holds() -> bool:
-        return (await records(person, database_id))[title].get(key) == value
+        return (await records(person, database_id)).get(title, {}).get(key) == value
 
     await eventually(holds, what=f"{key} of {title} is {value}")

@@ -18,8 +18,9 @@ const isWritten = (field) => Boolean(field?.isWritten);
 
 /** The page keeps what is shown in its address, so that it is there after going back. */
 function placeOf(location) {
-  const query = new URLSearchParams(location.search);
-  const day = query.get("day") ?? (query.get("month") ? `${query.get("month")}-01` : today());
+  const query = new URLSearchParams(location.hash.slice(1));
+  const month = new URLSearchParams(location.search).get("month");
+  const day = query.get("day") ?? (month ? `${month}-01` : today());
   return { day: /^\d{4}-\d\d-\d\d$/.test(day) ? day : today(), mode: query.get("mode") === "week" ? "week" : "month" };
 }
 
@@ -177,11 +178,7 @@ class Calendar {
   async go(day, mode = this.store.place.mode) {
     const { store } = this;
     store.place = { day, mode };
-    const query = new URLSearchParams(globalThis.location.search);
-    query.delete("month");
-    query.set("day", day);
-    query.set("mode", mode);
-    globalThis.history.replaceState(null, "", `?${query}`);
+    globalThis.history.replaceState(null, "", `#${new URLSearchParams({ day, mode })}`);
     this.state.adding = null;
     await store.reload();
     store.say(mode === "week" ? `Week of ${wholeDay(weekOf(day))}` : monthText(day));

@@ -48,7 +48,7 @@ async def list_files() -> None:
 
 @router.get(
     f"{_FILES}/{{fileId}}",
-    access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW),
+    access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW, cookie=True),
     calls=queries.stored_file,
 )
 async def get_file() -> None:

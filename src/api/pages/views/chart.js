@@ -1,0 +1,174 @@
+// The chart: bars, lines, shares or one number, drawn as SVG from the groups of a query.
+
+import { aggregateName } from "./settings.js";
+import { ask, call, facts, fieldsByKey, language } from "./store.js";
+import { dayText, loadPeople, numberText, optionOf, people } from "./values.js";
+
+const { h } = globalThis.Vue;
+
+const [WIDTH, HEIGHT] = [880, 380];
+const PLOT = { left: 64, right: 16, top: 16, bottom: 64 };
+const SLICES = 8;
+const COLORS = ["blue", "green", "orange", "purple", "teal", "pink", "yellow", "red", "brown", "gray"];
+
+const chartOf = (store) => store.view.manifest.chart;
+const figureOf = (chart) => ({ op: "count", ...chart.aggregate, as: "figure" });
+
+export async function load(store) {
+  const chart = chartOf(store);
+  const field = fieldsByKey.get(chart.xFieldKey);
+  if (field?.form === "user" || field?.form === "users") await loadPeople();
+  const page = await ask(store, {
+    limit: 1, fields: ["title"], aggregates: [figureOf(chart)],
+    ...(chart.type !== "number" && field ? { groupBy: { field: field.key, ...(chart.granularity ? { granularity: chart.granularity } : {}) } } : {}),
+  });
+  const groups = page.groups ?? [];
+  const titles = field?.form === "records" ? await titlesOf(groups) : new Map();
+  const points = groups.filter((group) => typeof group.aggregates.figure === "number")
+    .map((group, place) => ({ key: group.key, value: group.aggregates.figure, ...nameOf(field, chart, group, titles), place }));
+  // The settings are those of these values, also while others are being loaded.
+  store.drawn = { chart, points, total: page.aggregates?.figure ?? null, isCut: Boolean(page.groupsTruncated) };
+}
+
+async function titlesOf(groups) {
+  const records = await Promise.all(groups.slice(0, 30).map((group) => (group.value ? call("GET", `/v1/records/${group.value}`).catch(() => null) : null)));
+  return new Map(records.filter(Boolean).map((record) => [record.id, record.title || "Untitled"]));
+}
+
+const month = new Intl.DateTimeFormat(language, { month: "short", year: "numeric", timeZone: "UTC" });
+
+function periodText(text, granularity) {
+  const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  if (granularity === "month") return month.format(date);
+  if (granularity === "quarter") return `Q${Math.floor(date.getUTCMonth() / 3) + 1} ${date.getUTCFullYear()}`;
+  return granularity === "year" ? String(date.getUTCFullYear()) : dayText(text.slice(0, 10));
+}
+
+/** What a group is called, with the colour of an option. */
+function nameOf(field, { granularity }, { key, value }, titles) {
+  if (value === null) return { name: "Empty", color: "gray" };
+  switch (field.form) {
+    case "option": case "options": {
+      const option = optionOf(field, value);
+      return { name: option.name, color: option.color };
+    }
+    case "user": case "users": return { name: people.byId.get(value) ?? "Unknown" };
+    case "records": return { name: titles.get(value) ?? "Unknown" };
+    case "boolean": return { name: value ? "Yes" : "No", color: value ? "green" : "gray" };
+    case "day": case "moment": return { name: periodText(String(value), granularity ?? "day") };
+    case "number": return { name: numberText(field, value) };
+    default: return { name: key };
+  }
+}
+
+const colorAt = (point) => point.color ?? COLORS[point.place % COLORS.length];
+
+/** Round values from below the lowest to above the highest. */
+export function ticksOf(values, most = 5) {
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const rough = (high - low || 1) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
+  const first = Math.floor(low / step);
+  const last = Math.max(first + 1, Math.ceil(high / step));
+  return Array.from({ length: last - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(12)));
+}
+
+const short = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
+
+function axes(points, ticks, x, y, plot) {
+  const step = Math.ceil(points.length / 12);
+  return [
+    ...ticks.map((tick) => h("g", { class: "tick", key: `y ${tick}` }, [
+      h("line", { x1: plot.left, x2: WIDTH - plot.right, y1: y(tick), y2: y(tick) }),
+      h("text", { x: plot.left - 8, y: y(tick) + 4, "text-anchor": "end" }, short.format(tick)),
+    ])),
+    ...points.filter((_, at) => at % step === 0).map((point) => h("text", {
+      class: "label", key: `x ${point.key}`, "text-anchor": points.length > 8 ? "end" : "middle", x: x(point.place), y: HEIGHT - plot.bottom + 20,
+      transform: points.length > 8 ? `rotate(-30 ${x(point.place)} ${HEIGHT - plot.bottom + 20})` : undefined,
+    }, point.name.length > 16 ? `${point.name.slice(0, 15)}…` : point.name)),
+  ];
+}
+
+function plotted(type, points, told) {
+  const ticks = ticksOf(points.map((point) => point.value));
+  const [low, high] = [ticks[0], ticks.at(-1)];
+  const band = (WIDTH - PLOT.left - PLOT.right) / points.length;
+  const x = (place) => PLOT.left + band * (place + 0.5);
+  const y = (value) => PLOT.top + (HEIGHT - PLOT.top - PLOT.bottom) * (1 - (value - low) / (high - low));
+  const placed = points.map((point, place) => ({ ...point, place, hue: colorAt(point) }));
+  const marks = type === "bar"
+    ? placed.map((point) => h("rect", {
+      class: "bar", key: point.key, "data-color": point.hue, x: x(point.place) - band * 0.36, width: band * 0.72,
+      y: Math.min(y(point.value), y(0)), height: Math.max(1, Math.abs(y(point.value) - y(0))), rx: 3,
+    }, h("title", null, told(point))))
+    : [
+      h("path", { class: "line", d: placed.map((point, at) => `${at === 0 ? "M" : "L"}${x(point.place)},${y(point.value)}`).join("") }),
+      ...placed.map((point) => h("circle", { class: "dot", key: point.key, cx: x(point.place), cy: y(point.value), r: 4 }, h("title", null, told(point)))),
+    ];
+  return [...axes(placed, ticks, x, y, PLOT), ...marks];
+}
+
+/** The largest groups as slices, the others together as one. */
+export function slicesOf(points) {
+  const sorted = points.filter((point) => point.value > 0).toSorted((a, b) => b.value - a.value);
+  if (sorted.length <= SLICES) return sorted;
+  const rest = sorted.slice(SLICES - 1).reduce((sum, point) => sum + point.value, 0);
+  return [...sorted.slice(0, SLICES - 1), { key: "others", name: `${sorted.length - SLICES + 1} others`, value: rest, color: "gray", place: SLICES }];
+}
+
+function pie(points, told) {
+  const slices = slicesOf(points);
+  const sum = slices.reduce((total, point) => total + point.value, 0);
+  const [cx, cy, radius] = [190, HEIGHT / 2, 160];
+  const at = (share) => [cx + radius * Math.sin(2 * Math.PI * share), cy - radius * Math.cos(2 * Math.PI * share)].map((one) => one.toFixed(2)).join(",");
+  let from = 0;
+  const shapes = slices.map((point) => {
+    const to = from + point.value / sum;
+    const d = slices.length === 1 ? `M${cx - radius},${cy}a${radius},${radius} 0 1,0 ${2 * radius},0a${radius},${radius} 0 1,0 ${-2 * radius},0`
+      : `M${cx},${cy}L${at(from)}A${radius},${radius} 0 ${to - from > 0.5 ? 1 : 0},1 ${at(to)}Z`;
+    from = to;
+    return h("path", { class: "slice", key: point.key, d, "data-color": colorAt(point) }, h("title", null, told(point)));
+  });
+  const legend = slices.map((point, place) => h("g", { key: `legend ${point.key}`, transform: `translate(400 ${HEIGHT / 2 - slices.length * 13 + place * 26})` }, [
+    h("rect", { class: "bar", width: 14, height: 14, rx: 3, "data-color": colorAt(point) }),
+    h("text", { class: "label", x: 24, y: 12 }, `${point.name.slice(0, 40)} · ${Math.round((100 * point.value) / sum)} %`),
+  ]));
+  return [...shapes, ...legend];
+}
+
+function table(points, head, told) {
+  return h("details", { class: "chart-values" }, [
+    h("summary", null, "Values"),
+    h("div", { class: "card scroll" }, h("table", { class: "table" }, [
+      h("thead", null, h("tr", null, [h("th", { scope: "col" }, head[0]), h("th", { scope: "col", class: "end" }, head[1])])),
+      h("tbody", null, points.map((point) => h("tr", { key: point.key }, [h("td", null, point.name), h("td", { class: "end number" }, told(point.value))]))),
+    ])),
+  ]);
+}
+
+export const View = {
+  props: ["store"],
+  setup: (props) => () => {
+    const { store } = props;
+    if (store.problem || !store.drawn) return h("p", { class: "alert", role: "alert" }, store.problem);
+    const { chart, points, total: value, isCut } = store.drawn;
+    const [field, figure] = [fieldsByKey.get(chart.xFieldKey), figureOf(chart)];
+    const measured = fieldsByKey.get(figure.field);
+    const figureName = figure.op === "count" ? aggregateName("count") : `${aggregateName(figure.op)}: ${measured?.label ?? ""}`;
+    const isOfField = measured && ["sum", "avg", "min", "max", "median", "range"].includes(figure.op);
+    const shown = (value) => numberText(isOfField ? measured : null, Math.round(value * 1e6) / 1e6);
+    const told = (point) => `${point.name}: ${shown(point.value)}`;
+    if (chart.type === "number") {
+      return h("figure", { class: "card chart-card chart-number" }, [h("b", null, typeof value === "number" ? shown(value) : value === null ? "—" : String(value)), h("figcaption", { class: "quiet" }, figureName)]);
+    }
+    const caption = `${figureName} by ${field?.label ?? chart.xFieldKey}${chart.granularity ? `, ${chart.granularity}` : ""}`;
+    if (points.length === 0) return h("div", { class: "empty" }, h("h2", null, "No values to show"));
+    return h("figure", { class: "card chart-card", "data-type": chart.type }, [
+      h("figcaption", null, caption),
+      h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${caption}. ${points.slice(0, 12).map(told).join("; ")}` }, chart.type === "pie" ? pie(points, told) : plotted(chart.type, points, told)),
+      isCut ? h("p", { class: "quiet" }, `Showing the first ${points.length} groups.`) : null,
+      table(points, [field?.label ?? "", figureName], shown),
+    ]);
+  },
+};

@@ -1,0 +1,74 @@
+// The gallery: records as cards with a picture, and more of them as one asks for them.
+
+import { button } from "./controls.js";
+import { ask, call, facts, fieldsByKey } from "./store.js";
+import { cardFields, fieldsAsked, loadPeople, needsPeople, shownValue, valueOf } from "./values.js";
+
+const { h, shallowRef } = globalThis.Vue;
+
+const PAGE = 60;
+const pictures = new Map();
+
+const coverOf = (store) => fieldsByKey.get(store.view.manifest.coverFieldKey) ?? null;
+const shownOf = (store) => cardFields(store.view, facts.fields, [store.view.manifest.coverFieldKey]);
+
+async function loadPage(store) {
+  const shown = shownOf(store);
+  if (needsPeople(shown)) await loadPeople();
+  const page = await ask(store, { limit: PAGE, fields: fieldsAsked([coverOf(store), ...shown]), ...(store.cursor ? { cursor: store.cursor } : {}) });
+  store.records = store.cursor ? [...store.records, ...page.records] : page.records;
+  store.colors = { ...store.colors, ...page.colors };
+  store.cursor = page.cursor ?? null;
+}
+
+export async function load(store) {
+  store.cursor = null;
+  store.colors = {};
+  await loadPage(store);
+}
+
+/** The address of the first file that is a picture; "" for none. Addresses are of this host. */
+async function pictureOf(ids) {
+  for (const id of ids.slice(0, 3)) {
+    if (!pictures.has(id)) pictures.set(id, call("GET", `/v1/workspaces/${facts.database.workspaceId}/files/${id}`).catch(() => null));
+    const file = await pictures.get(id);
+    if (file?.mimeType.startsWith("image/") && file.mimeType !== "image/svg+xml") return new URL(file.downloadUrl, location.origin).pathname;
+  }
+  return "";
+}
+
+/** A picture of a file; of a record without one a plain area, so that cards are alike. */
+const Cover = {
+  props: ["ids"],
+  setup(props) {
+    const source = shallowRef("");
+    pictureOf(props.ids).then((path) => { source.value = path; });
+    return () => h("span", { class: "cover", "aria-hidden": "true" }, source.value ? h("img", { src: source.value, alt: "", loading: "lazy" }) : null);
+  },
+};
+
+function card(store, record, cover, shown) {
+  const files = cover?.form === "files" ? record.data[cover.key] ?? [] : [];
+  return h("li", { class: "card tile", key: record.id, "data-card": record.id, "data-color": store.colors?.[record.id] }, [
+    cover?.form === "files" ? h(Cover, { ids: files }) : null,
+    h("a", { href: `/records/${record.id}`, class: "card-title" }, record.title || "Untitled"),
+    ...shown.map((field) => {
+      const value = shownValue(field, valueOf(record, field));
+      return value ? h("span", { class: "card-value", key: field.key, title: field.label }, value) : null;
+    }),
+  ]);
+}
+
+export const View = {
+  props: ["store"],
+  setup: (props) => () => {
+    const { store } = props;
+    const [cover, shown] = [coverOf(store), shownOf(store)];
+    return h("div", { class: "gallery-view" }, [
+      store.problem ? h("p", { class: "alert", role: "alert" }, store.problem) : null,
+      store.records.length === 0 && !store.problem ? h("div", { class: "empty" }, h("h2", null, "No records in this view")) : null,
+      h("ul", { class: "gallery", "aria-label": store.view.label }, store.records.map((record) => card(store, record, cover, shown))),
+      store.cursor ? button("Show more", () => loadPage(store).catch((error) => { store.problem = error.message; })) : null,
+    ]);
+  },
+};
