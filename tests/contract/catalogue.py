@@ -589,6 +589,7 @@ EXAMPLES: Mapping[str, Example] = {
     "create_view": body({"label": "New", "kind": "table"}),
     "list_views": GET,
     "get_view": GET,
+    "duplicate_view": body({"label": "Copy"}),
     "update_view": body({"label": "Renamed"}),
     "delete_view": GET,
     "list_record_templates": GET,

@@ -52,7 +52,7 @@ async def test_a_new_database_shows_all_its_records(client: Client, space: Space
     (only,) = made["views"]
     assert only.keys() == {
         "id", "workspaceId", "databaseId", "key", "label", "kind", "placement", "manifest",
-        "scope", "locked", "definitionVersion", "createdAt", "updatedAt",
+        "scope", "locked", "order", "definitionVersion", "createdAt", "updatedAt",
     }  # fmt: skip
     assert (only["key"], only["label"], only["kind"]) == ("all_records", "All records", "table")
     assert (only["scope"], only["placement"], only["manifest"]) == ("shared", "database", {})
@@ -624,3 +624,75 @@ async def test_lists_take_a_constant_number_of_statements(client: Client, space:
     for _ in range(3):
         await make_database(client, space, views=[{"label": "V"}] * 4)
     assert await statements() == 2
+
+
+async def test_a_view_is_duplicated(client: Client, space: Space) -> None:
+    made = await make_database(client, space)
+    manifest = {"stackFieldKey": "state", "orderFieldKey": "price"}
+    view = await make_view(client, made["id"], kind="board", manifest=manifest, locked=True)
+    path = f"{views_of(made['id'])}/{view['id']}/duplicate"
+    copy = (await client.post(path, json={})).json()["data"]
+    assert (copy["label"], copy["kind"], copy["locked"]) == ("Copy of A view", "board", False)
+    assert copy["manifest"] == manifest
+    assert copy["order"] > view["order"]
+    body = {"label": "Mine", "scope": "personal"}
+    mine = (await client.post(path, json=body)).json()["data"]
+    assert (mine["label"], mine["ownerUserId"]) == ("Mine", str(space.user_id))
+    _, viewer = await space.member(Role.VIEWER)
+    refused = await client.using(viewer).post(path, json={})
+    assert refused.status_code == 403
+    hidden = f"{views_of(made['id'])}/{mine['id']}/duplicate"
+    _, editor = await space.member(Role.EDITOR)
+    assert (await client.using(editor).post(hidden, json={})).status_code == 404
+
+
+async def test_boards_and_charts_name_fields_that_serve_them(client: Client, space: Space) -> None:
+    more = [{"label": "Owner", "kind": "person"}, {"label": "Check", "kind": "checkbox"}]
+    made = await make_database(client, space, fields=[*FIELDS, *more])
+
+    async def problems(kind: str, **manifest: Any) -> set[str]:
+        body = {"label": "One", "kind": kind, "manifest": manifest}
+        answer = await client.post(views_of(made["id"]), json=body)
+        return {one["path"] for one in answer.json().get("details", ())}
+
+    for key in ("state", "owner", "check"):
+        assert await problems("board", stackFieldKey=key) == set()
+    assert await problems("board", stackFieldKey="price") == {"manifest.stackFieldKey"}
+    order = {"stackFieldKey": "state", "orderFieldKey": "start"}
+    assert await problems("board", **order) == {"manifest.orderFieldKey"}
+    chart = {"type": "bar", "xFieldKey": "start", "granularity": "month"}
+    assert await problems("chart", chart=chart) == set()
+    assert await problems("chart", chart={**chart, "xFieldKey": "state"}) == {
+        "manifest.chart.granularity"
+    }
+
+
+async def test_records_have_the_color_of_the_first_rule_that_they_pass(
+    client: Client, space: Space
+) -> None:
+    made = await make_database(client, space)
+    ids = {}
+    for title, price in (("A", 1), ("B", 5), ("C", 9), ("D", None)):
+        row = {"data": {"title": title, "price": price}}
+        answer = await client.post(f"/v1/databases/{made['id']}/records", json=row)
+        ids[title] = answer.json()["data"]["id"]
+    high = {"field": "price", "op": "gt", "value": 6}
+    colors = [
+        {"filter": high, "color": "red"},
+        {"filter": {"field": "price", "op": "gt", "value": 3}, "color": "blue"},
+    ]
+    view = await make_view(client, made["id"], manifest={"colors": colors})
+    path = f"/v1/databases/{made['id']}/records/query"
+    answer = (await client.post(path, json={"viewId": view["id"]})).json()["data"]
+    assert answer["colors"] == {ids["B"]: "blue", ids["C"]: "red"}
+    assert "colors" not in (await client.post(path, json={})).json()["data"]
+    wrong = {"filter": {"field": "price", "op": "has_any", "value": [1]}, "color": "red"}
+    body = {"label": "Wrong", "manifest": {"colors": [colors[0], wrong]}}
+    refused = await client.post(views_of(made["id"]), json=body)
+    (problem,) = refused.json()["details"]
+    assert problem["path"] == "manifest.colors.1.filter.op"
+    # A deleted field takes its rules along.
+    (price,) = (one["id"] for one in made["fields"] if one["key"] == "price")
+    await client.delete(f"/v1/databases/{made['id']}/fields/{price}")
+    left = await client.get(f"{views_of(made['id'])}/{view['id']}")
+    assert "colors" not in left.json()["data"]["manifest"]

@@ -257,3 +257,23 @@ async def test_who_may_not_change_a_view_sees_no_controls_for_it(
         await page.until("document.querySelector('.panel-foot') !== null")
         assert await page.evaluate("document.querySelector('[data-save]')") is None
     assert await violations(page) == []
+
+
+async def test_records_are_colored_by_rules(page: Page, person: Person, screens: Path) -> None:
+    database_id = await tasks(person)
+    content = {"stackFieldKey": "state"}
+    view_id = await view(person, database_id, kind="board", manifest=content)
+    await opened(page, person, database_id, view_id)
+    await page.click("[data-panel=color-panel]")
+    await press(page, "Add rule")
+    await choose(page, "Field of condition 1", "price")
+    await choose(page, "Operator of condition 1", "gt")
+    await enter(page, "Value of condition 1", "2")
+    await page.screenshot(screens / "colors.png")
+    assert await violations(page) == []
+    await page.click("[data-save]")
+    await page.until("document.querySelectorAll('[data-card][data-color=red]').length === 2")
+    (rule,) = (await stored(person, database_id, view_id))["manifest"]["colors"]
+    condition = {"field": "price", "op": "gt", "value": 2}
+    assert rule == {"color": "red", "filter": {"and": [condition]}}
+    await page.screenshot(screens / "board-colors.png")

@@ -143,21 +143,21 @@ async def pull(
 ) -> None:
     """Press at one point, move, and let go at another."""
 
-    async def mouse(kind: str, x: float, y: float, buttons: int) -> None:
+    async def mouse(kind: str, place: list[float], buttons: int) -> None:
+        x, y = place
         await page.send(
             "Input.dispatchMouseEvent",
             type=kind, x=x, y=y, button="left" if buttons or kind != "mouseMoved" else "none",
             buttons=buttons, clickCount=0 if kind == "mouseMoved" else 1,
         )  # fmt: skip
 
-    await mouse("mouseMoved", *at, 0)
-    await mouse("mousePressed", *at, 1)
+    await mouse("mouseMoved", at, 0)
+    await mouse("mousePressed", at, 1)
     for step in range(1, 9):
-        x, y = (at[side] + (to[side] - at[side]) * step / 8 for side in (0, 1))
-        await mouse("mouseMoved", x, y, 1)
+        await mouse("mouseMoved", [at[n] + (to[n] - at[n]) * step / 8 for n in (0, 1)], 1)
     if picture is not None:
         await page.screenshot(picture)
-    await mouse("mouseReleased", *to, 0)
+    await mouse("mouseReleased", to, 0)
 
 
 async def records(person: Person, database_id: str) -> dict[str, Json]:

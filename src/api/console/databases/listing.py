@@ -22,7 +22,6 @@ from models.data.fields.rules.values import value_form
 from models.data.records.queries import ask_records
 from models.data.records.shapes import (
     MAX_AGGREGATES,
-    QueryResult,
     RecordDetail,
     RecordGroup,
     RecordQuery,
@@ -264,9 +263,7 @@ def board(view: ViewShape, listed: Listing) -> Sequence[Group]:
             by_value[value].append(row)
     ordered = sorted(spec.options, key=lambda option: (option.order, option.key))
     groups = [Group(one.name, one.color, by_value.pop(one.key, [])) for one in ordered]
-    rest = [
-        Group(_title(listed, value), "", rows) for value, rows in by_value.items()
-    ]
+    rest = [Group(_title(listed, value), "", rows) for value, rows in by_value.items()]
     return [*rest, *groups] if rest else groups
 
 

@@ -17,7 +17,7 @@ export const removeButton = (name, onClick) =>
 /** A list to choose from; a value that it has not stays, and is shown as it is. */
 export function select(label, value, options, onChange, more = {}) {
   const isKnown = options.some((one) => one.key === value);
-  return h("select", { "aria-label": label, value, onChange: (event) => onChange(event.target.value), ...more }, [
+  return h("select", { "aria-label": label, value, onChange: (event) => { if (event.target.value !== value) onChange(event.target.value); }, ...more }, [
     isKnown ? null : h("option", { value, key: "unknown" }, value || "Choose…"),
     ...options.map((one) => h("option", { value: one.key, key: one.key, selected: one.key === value }, one.label)),
   ]);

@@ -56,10 +56,13 @@ function isShown(form, value) {
     case "day": return typeof value === "string" && DAY.test(value);
     case "moment": return typeof value === "string" && (DAY.test(value) || isMoment(value));
     case "time": return typeof value === "string" && TIME.test(value);
-    case "files": case "opaque": return false;
-    default: return typeof value === "string";
+    // An input of one line would drop a line break.
+    default: return typeof value === "string" && !/[\n\r]/.test(value);
   }
 }
+
+/** Forms whose values nobody types or chooses here. */
+const NOT_ENTERED = new Set(["files", "opaque"]);
 
 const fits = { // Whether the operand of a kind can be drawn; null is one that is still to be entered.
   none: (_, value) => value === undefined || value === null || value === true,
@@ -70,12 +73,13 @@ const fits = { // Whether the operand of a kind can be drawn; null is one that i
   period: (_, value) => facts.periods.some((one) => one.key === value),
 };
 
-const operatorsOf = (field) => facts.operators[field.form];
+/** The operators of a field whose operands can be entered. */
+const offeredOf = (field) => facts.operators[field.form].filter(({ op }) => operandOf(op) === "none" || !NOT_ENTERED.has(field.form));
 
 /** Whether a row shows this condition whole. */
 export function canDraw(part) {
   const field = isLeaf(part) ? fieldsByKey.get(part.field) : null;
-  if (!field || !operatorsOf(field).some((one) => one.op === part.op)) return false;
+  if (!field || !offeredOf(field).some((one) => one.op === part.op)) return false;
   return fits[operandOf(part.op)](field.form, part.value ?? null);
 }
 
@@ -121,7 +125,7 @@ function withOperator(leaf, field, op) {
 
 export function newCondition(fields) {
   const field = fields.find((one) => one.kind !== "text" || one.key !== "title") ?? fields[0];
-  const [{ op }] = operatorsOf(field);
+  const [{ op }] = offeredOf(field);
   const value = firstValue(field, op);
   return { field: field.key, op, ...(value === undefined ? {} : { value }) };
 }
@@ -263,7 +267,7 @@ function rowOf(tree, given) {
   };
   return h("div", { class: ["filter-row", { faulty: fault }], key: `${path} ${part.field}`, "data-path": path }, [
     select(`Field of ${name}`, part.field, fieldChoices(tree.fields), change, { class: "filter-field" }),
-    select(`Operator of ${name}`, part.op, operatorsOf(field).map(({ op, label }) => ({ key: op, label })), (op) => emit(withOperator(part, field, op)), { class: "filter-op" }),
+    select(`Operator of ${name}`, part.op, offeredOf(field).map(({ op, label }) => ({ key: op, label })), (op) => emit(withOperator(part, field, op)), { class: "filter-op" }),
     operandInput(field, part, { label: `Value of ${name}`, emit: (value) => emit({ ...part, value }) }),
     part.timezone ? h("span", { class: "quiet" }, part.timezone) : null,
     removeButton(name, () => emit(undefined)),
@@ -315,7 +319,7 @@ export const FilterBuilder = {
   props: ["filter", "faults"],
   emits: ["change"],
   setup(props, { emit }) {
-    const fields = computed(() => facts.fields.filter((field) => operatorsOf(field).length > 0));
+    const fields = computed(() => facts.fields.filter((field) => offeredOf(field).length > 0));
     return () => {
       const document = props.filter ?? { and: [] };
       const isGroup = groupOf(document) !== null;

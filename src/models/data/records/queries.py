@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     Uuid,
     bindparam,
+    case,
     cast,
     delete,
     func,
@@ -328,6 +329,7 @@ async def find_records(
             groups = groups_of(
                 query, await work.rows(groups_statement(schema, query, route), of=GroupRow)
             )
+        colors = await _colors(work, schema, query, rows)
     shown = page.of(rows, query.order.position)
     return QueryResult(
         records=await record_details(work, actor, schema, shown.items, query.shown_fields),
@@ -335,7 +337,23 @@ async def find_records(
         groups=None if groups is None else groups.groups,
         groups_truncated=None if groups is None else groups.truncated,
         aggregates=figures,
+        colors=colors,
     )
+
+
+async def _colors(
+    work: UnitOfWork, schema: Schema, query: Query, rows: Sequence[Record]
+) -> dict[str, str] | None:
+    """The colors of records by their ids; None when no rule colors any."""
+    if not query.colors:
+        return None
+    color = case(*query.colors)
+    statement = select(record.c.id, color.label("color")).where(
+        record.c.workspace_id == schema.workspace_id,
+        record.c.id == func.any([row.id for row in rows]),
+        color.is_not(None),
+    )
+    return {str(row.id): row.color for row in await work.rows(statement)}
 
 
 @asynccontextmanager

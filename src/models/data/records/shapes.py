@@ -16,6 +16,7 @@ DEFAULT_QUERY_LIMIT = 50
 MAX_QUERY_LIMIT = 200
 MAX_SORTS = 5
 MAX_AGGREGATES = 50
+MAX_COLOR_RULES = 10
 MAX_OPERATIONS = 500
 
 _RECORD_ID: JsonObject = {"type": "string", "format": "uuid"}
@@ -164,6 +165,16 @@ class Aggregation(Input):
     name: Annotated[Key | None, Field(alias="as")] = None
 
 
+class ColorRule(Input):
+    """Records that pass the filter have the color; the options of fields have the same colors."""
+
+    filter: Annotated[JsonObject, documented_as("Filter")]
+    color: Annotated[str, Field(min_length=1, max_length=32)]
+
+
+ColorRules = Annotated[list[ColorRule], Field(max_length=MAX_COLOR_RULES)]
+
+
 class RecordQuery(Input):
     """Body of query records.
 
@@ -171,7 +182,8 @@ class RecordQuery(Input):
     `{field, op, value, timezone?}`. `fields` keeps only those keys in the records. `limit` above
     the maximum is lowered to it. `timezone` (IANA) is where days begin unless a leaf says so.
     `groupBy` is one level of groups or a list of two. `aggregates` are of all matching records, and
-    of each group. The filter of the view `viewId` holds too; its other settings apply where the
+    of each group. A record has the color of the first rule of `colors` that it passes. The filter
+    of the view `viewId` holds too; its other settings apply where the
     query has none.
     """
 
@@ -189,6 +201,7 @@ class RecordQuery(Input):
         | None
     ) = None
     aggregates: Annotated[list[Aggregation], Field(max_length=MAX_AGGREGATES)] | None = None
+    colors: ColorRules | None = None
 
 
 class RelatedRecord(Shape):
@@ -253,7 +266,8 @@ class RecordGroup(Shape):
 class QueryResult(Shape):
     """One page of records; groups and aggregates are of all records, if asked for.
 
-    `groupsTruncated` says that not all groups are shown.
+    `groupsTruncated` says that not all groups are shown. `colors` are those of records by their
+    ids, if rules were asked for; a record that passes none has none.
     """
 
     records: list[RecordDetail]
@@ -261,6 +275,7 @@ class QueryResult(Shape):
     groups: list[RecordGroup] | None = None
     groups_truncated: bool | None = None
     aggregates: JsonObject | None = None
+    colors: dict[str, str] | None = None
 
 
 class BatchResult(Shape):

@@ -8,11 +8,11 @@ from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shap
 from models.core.keys import Key
 from models.core.openapi import documented_as
 from models.core.pagination import Listed
+from models.data.records.shapes import ColorRules
 from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
 
 MAX_VIEWS = 200
 MAX_SHOWN_FIELDS = 500
-MAX_COLOR_RULES = 10
 
 FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
@@ -56,19 +56,12 @@ class FormLayout(Input):
     confirmation: Annotated[str, Field(max_length=4_000)] | None = None
 
 
-class ColorRule(Input):
-    """Records that pass the filter have the color, one of those that options have."""
-
-    filter: Annotated[JsonObject, documented_as("Filter")]
-    color: Annotated[str, Field(min_length=1, max_length=32)]
-
-
 class Manifest(Input):
     """The content of a view and its display.
 
-    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. The cards of
-    a board are in the columns of `stackFieldKey`, and are ordered by hand in the number field
-    `orderFieldKey`. Declared keys are checked; others are kept for clients that use them.
+    `filter`, `sorts`, `search`, `groupBy`, `aggregates` and `colors` are as in a records query. The
+    cards of a board are in the columns of `stackFieldKey`, and are ordered by hand in the number
+    field `orderFieldKey`. Declared keys are checked; others are kept for clients that use them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -85,7 +78,7 @@ class Manifest(Input):
     end_date_field_key: FieldKey | None = None
     cover_field_key: FieldKey | None = None
     card_fields: Annotated[list[FieldKey], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
-    colors: Annotated[list[ColorRule], Field(max_length=MAX_COLOR_RULES)] | None = None
+    colors: ColorRules | None = None
     chart: Chart | None = None
     form: FormLayout | None = None
 

@@ -35,7 +35,7 @@ MAX_BYTES = 65_536
 MAX_DEPTH = 32
 MAX_PROBLEMS = 20
 
-_QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates"}
+_QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates", "colors"}
 _DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
 _COVERS = frozenset({FieldKind.FILE, FieldKind.URL})
 _STACKS = OPTION_KINDS | {FieldKind.PERSON, FieldKind.CHECKBOX}
@@ -50,6 +50,7 @@ _SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
     "end_date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
 }
+_SINGLE_KEYS = frozenset(Manifest.model_fields[name].alias or name for name in _SERVES)
 
 
 def serving(spec: FieldSpec) -> list[str]:
@@ -93,8 +94,6 @@ def _problems(
     shown = [field.key for field in manifest.fields or ()]
     yield from _key_problems(shown, fields, lambda place: f"fields.{place}.key")
     yield from _key_problems(manifest.card_fields or (), fields, lambda n: f"cardFields.{n}")
-    for place, rule in enumerate(manifest.colors or ()):
-        yield from _filter_problems(rule.filter, f"colors.{place}.filter", fields, now)
     if manifest.chart is not None:
         yield from _chart_problems(manifest.chart, fields, now)
     if manifest.form is not None:
@@ -201,7 +200,9 @@ def _without(name: str, value: Any, key: str) -> Any:
             return [entry for entry in value or () if entry != key]
         case "groupBy":
             return _levels_without(value, key)
-        case "stackFieldKey" | "orderFieldKey" | "dateFieldKey" | "endDateFieldKey" | "coverFieldKey":
+        case (
+            "stackFieldKey" | "orderFieldKey" | "dateFieldKey" | "endDateFieldKey" | "coverFieldKey"
+        ):
             return None if value == key else value
         case "colors":
             rules = [{**rule, "filter": _pruned(rule["filter"], key)} for rule in value or ()]

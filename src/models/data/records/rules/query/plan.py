@@ -46,7 +46,7 @@ from models.data.records.rules.query.sql import (
 )
 from models.data.records.shapes import Aggregation, GroupBy, RecordQuery
 from runtime.clock import wire_timestamp
-from runtime.errors import ValidationError
+from runtime.errors import Detail, ValidationError
 
 _LONGEST_WHOLE = 10**21
 """From here on a whole number is written with an exponent, as JavaScript does, if a double has its
@@ -314,6 +314,8 @@ class Query:
     levels: tuple[Level, ...]
     figures: tuple[Figure, ...]
     shown_fields: FieldSpecs
+    colors: tuple[tuple[Expression, str], ...] = ()
+    """The condition of each rule, and the color of records that pass it first."""
 
 
 def read_query(
@@ -338,6 +340,7 @@ def read_query(
         order=read_order(body.sorts or (), visible_fields),
         levels=read_groups(body.group_by or (), visible_fields, body.timezone),
         figures=read_aggregates(body.aggregates or (), visible_fields),
+        colors=_colors(body, visible_fields, now),
         shown_fields=fields if body.fields is None else _chosen(body.fields, fields),
     )
 
@@ -347,6 +350,22 @@ def _parts(tree: RecordFilter) -> list[RecordFilter]:
     if isinstance(tree, AllOf):
         return [part for each in tree.parts for part in _parts(each)]
     return [tree]
+
+
+def _colors(
+    body: RecordQuery, fields: FieldSpecs, now: datetime
+) -> tuple[tuple[Expression, str], ...]:
+    """The rules that color records. Raises `ValidationError` at `colors.<place>.filter`."""
+    rules = []
+    for place, rule in enumerate(body.colors or ()):
+        try:
+            tree = read_filter(rule.filter, fields, now, body.timezone)
+        except ValidationError as error:
+            path = f"colors.{place}."
+            details = [Detail(f"{path}{one.path}", one.message) for one in error.details]
+            raise ValidationError(f"{path}{error.message}", details) from error
+        rules.append((filter_condition(tree), rule.color))
+    return tuple(rules)
 
 
 def _check_timezone(name: str | None) -> None:
@@ -372,7 +391,7 @@ def _chosen(keys: Sequence[str], fields: FieldSpecs) -> FieldSpecs:
     return {key: spec for key, spec in fields.items() if key in set(keys)}
 
 
-_REST = ("sorts", "search", "groupBy", "aggregates")
+_REST = ("sorts", "search", "groupBy", "aggregates", "colors")
 
 
 def through_view(body: RecordQuery, manifest: Mapping[str, Any]) -> RecordQuery:
