@@ -639,11 +639,11 @@ async def test_a_view_is_duplicated(client: Client, space: Space) -> None:
     mine = (await client.post(path, json=body)).json()["data"]
     assert (mine["label"], mine["ownerUserId"]) == ("Mine", str(space.user_id))
     _, viewer = await space.member(Role.VIEWER)
-    refused = await client.using(viewer).post(path, json={})
+    refused = await client.with_token(viewer).post(path, json={})
     assert refused.status_code == 403
     hidden = f"{views_of(made['id'])}/{mine['id']}/duplicate"
     _, editor = await space.member(Role.EDITOR)
-    assert (await client.using(editor).post(hidden, json={})).status_code == 404
+    assert (await client.with_token(editor).post(hidden, json={})).status_code == 404
 
 
 async def test_boards_and_charts_name_fields_that_serve_them(client: Client, space: Space) -> None:

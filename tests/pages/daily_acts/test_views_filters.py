@@ -39,6 +39,7 @@ FIELDS: list[Json] = [
     {"label": "Made", "kind": "created_at"},
     {"label": "Maker", "kind": "created_by"},
 ]
+MOMENTS = ["2026-10-25T01:30:00Z", "2026-11-03T10:00:00.250+05:30"]
 MOUNT = """(async () => {
   const { FilterBuilder, countOf } = await import('/pages/views/filters.js');
   const problems = window.faults = [];
@@ -116,6 +117,8 @@ class Maker:
     def _operand(self, op: Op, form: ValueForm) -> Any:
         match op:
             case Op.IN | Op.NOT_IN | Op.HAS_ANY | Op.HAS_ALL | Op.HAS_NONE:
+                if form is ValueForm.MOMENT:
+                    return self._random.sample(MOMENTS, self._random.randint(0, 2))
                 return [self._value(form) for _ in range(self._random.randint(0, 3))]
             case Op.BETWEEN:
                 return sorted(self._value(form, whole=True) for _ in range(2))
@@ -141,8 +144,7 @@ class Maker:
                 return pick(["2026-11-03", "2027-02-28", "0999-01-01"])
             case ValueForm.MOMENT:
                 days = ["2026-11-03", "2027-02-28"]
-                moments = ["2026-10-25T01:30:00Z", "2026-11-03T10:00:00.250+05:30"]
-                return pick(days if whole else [*days, *moments])
+                return pick(days if whole else [*days, *MOMENTS])
             case ValueForm.TIME:
                 return pick(["09:30", "00:00", "23:59:58"])
             case ValueForm.OPTION | ValueForm.OPTIONS:

@@ -163,12 +163,16 @@ const TextInput = {
   },
 };
 
-/** A date, with a time where one matters; a moment without a time is the whole day. */
-function momentInput({ label, value, emit }) {
+/**
+ * A date, with a time where one matters; without a time it is the whole day, unless the operator
+ * compares with moments exactly.
+ */
+function momentInput({ label, value, emit, isExact }) {
   const wall = value === null ? { day: "", time: "" } : DAY.test(value) ? { day: value, time: "" } : wallOf(value);
   const set = (day, time) => {
     if (day === wall.day && time === wall.time) return;
-    emit(day === "" ? null : time === "" ? day : momentOf(day, time));
+    if (day === "") emit(null);
+    else emit(time === "" && !isExact ? day : momentOf(day, time || "00:00"));
   };
   return h("span", { class: "filter-moment" }, [
     h("input", { type: "date", "aria-label": label, value: wall.day, max: "9999-12-31", onChange: (event) => set(event.target.value, wall.time) }),
@@ -207,7 +211,7 @@ function manyInput(field, { label, value, emit }) {
     case "records": return h(RecordPicker, { label, value: list, databaseId: field.databaseId, isMany: true, onChange: set });
     default: return h("span", { class: "filter-many", role: "group", "aria-label": label }, [
       ...(list.length === 0 ? [null] : list).map((one, index) => h("span", { class: "filter-one", key: index }, [
-        oneInput(field, { label: `${label} ${index + 1}`, value: one, emit: (next) => emit(list.length === 0 ? [next] : list.with(index, next)) }),
+        oneInput(field, { label: `${label} ${index + 1}`, value: one, isExact: true, emit: (next) => emit(list.length === 0 ? [next] : list.with(index, next)) }),
         list.length > 1 ? removeButton(`value ${index + 1}`, () => set(list.filter((_, at) => at !== index))) : null,
       ])),
       h("button", { type: "button", class: "button small subtle", disabled: list.length === 0 || list.includes(null), onClick: () => emit([...list, null]) }, "Add value"),
