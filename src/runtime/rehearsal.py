@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Table, delete, insert, literal, select, text
+from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
@@ -48,6 +48,46 @@ class _Part(Transaction):
         """Call back after the end of the transaction."""
         for callback in self.after_commit:
             callback()
+
+
+_LOCK_TIMEOUT, _STATEMENT_TIMEOUT = "2s", "5s"
+_CAPTURING = select(
+    func.set_config("workspace.dry_run", "on", True),
+    func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
+    func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
+)
+
+
+class DryRun(Transaction):
+    """A transaction that is never committed: it notifies no process and calls no callback.
+
+    Triggers capture the rows that it writes (ADR 0145).
+    """
+
+    @override
+    async def begin(self) -> None:
+        await super().begin()
+        await self.execute(_CAPTURING)
+
+    @override
+    async def commit(self) -> None:
+        await self.roll_back()
+
+    async def roll_back(self) -> None:
+        """End it, and return the connection."""
+        await self._transaction.rollback()
+        self._changes.take()
+        await self._stack.aclose()
+
+
+@asynccontextmanager
+async def dry_run(database: Database) -> AsyncIterator[DryRun]:
+    """A unit of work in which all can be done, and which is rolled back when the block ends."""
+    async with AsyncExitStack() as connection:
+        work = DryRun(database, connection)
+        await work.begin()
+        yield work
+        await work.roll_back()
 
 
 class RehearsalDatabase(Database):

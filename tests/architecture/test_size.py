@@ -65,7 +65,6 @@ SMALL = {
     "models/messages/webhook_endpoints/tables.py": "the table of a resource",
     "models/sources/connections/tables.py": "the table of a resource",
     "models/sources/resource_imports/tables.py": "the table of a resource",
-    "models/workspace/changes/tables.py": "the table of a resource",
     "models/workspace/share_links/tables.py": "the table of a resource",
     # A resource in a bundle: the registry of bundles alone loads it.
     "models/data/forms/bundle.py": "a resource in a bundle",

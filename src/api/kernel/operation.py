@@ -196,6 +196,15 @@ class Operation:
         return self.batch or self.access.heavy
 
     @property
+    def takes_dry_runs(self) -> bool:
+        """It writes in the transaction of a caller who is known.
+
+        Strangers are not shown what a request would change, and pages show no changes.
+        """
+        is_known = self.access.credential != "none" and not self.access.page
+        return not self.reads and is_known and self.access.transaction
+
+    @property
     def query_fields(self) -> Mapping[str, FieldInfo]:
         """The fields of the shape of its query, if it has one."""
         return {} if self.query_shape is None else self.query_shape.shape.model_fields

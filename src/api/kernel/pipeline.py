@@ -46,6 +46,7 @@ from api.kernel.browsers import (
     is_safe,
     read_form,
 )
+from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
 from api.kernel.idempotency import answered_before, earlier_answer, keep, once, refused
 from api.kernel.operation import Operation, body_argument, check_echoes, query_arguments
 from api.kernel.request import ApiRequest
@@ -127,13 +128,14 @@ class _Pipeline:
         try:
             return await self._steps()
         except PlatformError as refusal:
-            if self.operation.access.page:
+            if self.operation.access.page or self.request.is_dry_run:
                 raise
             return await refused(self.request, refusal)
 
     async def _steps(self) -> Response:
         request, access = self.request, self.operation.access
         settings = request.services.settings
+        begin_dry_run(self.operation, request)
         if access.page:
             check_origin(request.scope)
         if access.credential != "none":
@@ -184,6 +186,8 @@ class _Pipeline:
         return self.operation.body is None or not is_json(content_type)
 
     async def _after_body(self) -> Response:
+        if self.request.is_dry_run:
+            return await self._with_profile(self._try)
         if self.operation.access.transaction:
             answer = await self._with_profile(self._in_transaction)
         else:
@@ -222,6 +226,18 @@ class _Pipeline:
             request.begin(work)
             earlier = None if self.proof is None else await self._admit()
             return earlier or await self._call_endpoint()
+
+    async def _try(self) -> Response:
+        """The answer of a dry run, whose transaction is rolled back."""
+        request = self.request
+        share = request.services.shares.held(request.share, heavy=self.operation.heavy)
+        async with share, trying(request) as work:
+            request.begin(work)
+            answer = await self._admit() or await self._call_endpoint()
+            if isinstance(answer, Deferred):
+                answer = self._encoded(await answer_at_once(work, answer))
+            assert isinstance(answer, Response)
+            return await with_changes(request, answer)
 
     def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:
         database = self.request.services.database
@@ -351,6 +367,7 @@ def log_request(request: ApiRequest, status: int, start: float) -> None:
             idempotency_key=request.idempotency_key,
             error=request.error,
             duration_ms=round((time.perf_counter() - start) * 1000, 3),
+            dry_run=request.is_dry_run,
             created_at=utc_now(),
         )
     )

@@ -122,6 +122,17 @@ def preferred_wait(headers: Sequence[bytes]) -> int | None:
     return None
 
 
+def prefers_dry_run(headers: Sequence[bytes]) -> bool:
+    """True for `Prefer: dry-run`.
+
+    Its value does not matter: a preference that is not read would let the request write.
+    """
+    return any(
+        preference.partition(";")[0].partition("=")[0].strip().lower() == "dry-run"
+        for preference in _PREFERENCE.findall(b",".join(headers).decode("latin-1"))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """Marks the parameter of an endpoint that is read from the header `If-Match`."""
@@ -198,6 +209,8 @@ class ApiRequest(Request):
         """The cursor of the page behind an array, which has no place for one."""
         self.deprecated: Sequence[Deprecated] = ()
         """The deprecated parts of all that it uses."""
+        self.is_dry_run = False
+        """All that the request writes is rolled back."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.session_expires_at: datetime | None = None
@@ -304,8 +317,10 @@ class ApiRequest(Request):
         """The answer of `poll` at the end of accepted work; None for a caller who does not wait.
 
         The caller waits for `seconds`, or the seconds of `Prefer: wait`, and not where too many
-        of the workspace do.
+        of the workspace do. Nothing begins in a dry run, so nothing is waited for.
         """
+        if self.is_dry_run:
+            return None
         preferred = preferred_wait(self.headers_named(b"prefer")) if seconds is None else None
         within = seconds or preferred
         wait = within and self.services.awaited.patient_wait(work_id, self.workspace_id)

@@ -41,7 +41,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Content-Disposition": _header("The name of the file (RFC 6266)."),
     "Content-Range": _header("The returned part, and the size of the whole file."),
     "WWW-Authenticate": _header("The authentication scheme: `Bearer`."),
-    APPLIED: _header("The preference of `Prefer` that was applied, such as `wait=30`."),
+    APPLIED: _header("The applied preference of `Prefer`, such as `wait=30` or `dry-run`."),
     LINK: _header('The next page, if there is one: `<?cursor=…>; rel="next"`.'),
     DEPRECATION: _header("When the used feature was deprecated: `@` and seconds (RFC 9745)."),
     SUNSET: _header("When the used feature will be removed (RFC 8594)."),
@@ -66,7 +66,7 @@ def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
         names += [DEPRECATION, SUNSET]
     if access.idempotent:
         names.append(REPLAYED)
-    if access.prefers:
+    if access.prefers or route.operation.takes_dry_runs:
         names.append(APPLIED)
     if 304 in statuses:
         names += _OF_A_FILE

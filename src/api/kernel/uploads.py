@@ -36,8 +36,10 @@ async def uploaded(
 
     `bundles` as in `Access`, `on_fields` as in `FileForm`.
 
-    An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
-    ValidationError for a malformed form, and RequestTimeoutError for a body that stalls.
+    An object that gets no row, or that of a dry run, is removed again.
+
+    Raises ClientGoneError, PayloadTooLargeError, ValidationError for a malformed form, and
+    RequestTimeoutError for a body that stalls.
     """
     store = request.services.store
     key = f"{bundles}/{new_id()}" if bundles else new_object_key(request.actor.workspace_id)
@@ -49,7 +51,7 @@ async def uploaded(
         await store.delete(key)
         raise
     # Any other error may be a commit whose answer was lost: `sweep_orphans` looks at it later.
-    if request.replayed:
+    if request.replayed or request.is_dry_run:
         await store.delete(key)
 
 

@@ -12,14 +12,17 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_pascal
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from api.dry_runs import DryRunUnsupportedError
 from api.kernel.operation import Endpoint, Operation, spread, wire_name
 from api.kernel.request import WAIT_SECONDS
 from api.kernel.response_headers import HEADERS, of_refusals, of_success
 from api.kernel.responses import ErrorBody, ValidationErrorBody
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
+from models.core.base import Shape
 from models.core.idempotency import HEADER, MAX_LENGTH
 from models.people.release_notices import ReleaseChannel
+from models.workspace.changes.shapes import DryRunChanges
 from runtime.errors import (
     ConflictingMutationError,
     DeniedError,
@@ -220,6 +223,23 @@ class Data(BaseModel, Generic[T]):
     data: T
 
 
+class WrittenData(Shape, Generic[T]):
+    """The envelope of a success of an operation that writes.
+
+    `changes` are there in the response to `Prefer: dry-run` alone.
+    """
+
+    data: T
+    changes: DryRunChanges | None
+
+
+class TriedWork(Shape):
+    """The answer of a dry run where work that is not started would give the data."""
+
+    data: None
+    changes: DryRunChanges
+
+
 def _described(operation: Operation) -> Endpoint:
     """The endpoint; for one with a query shape, one with the signature that FastAPI can read."""
     endpoint, shape = operation.endpoint, operation.query_shape
@@ -244,7 +264,8 @@ def _answered(operation: Operation) -> object:
     if operation.result is None:
         return None
     (shape,) = get_args(inspect.signature(operation.endpoint, eval_str=True).return_annotation)
-    return Data.__class_getitem__(shape)
+    envelope = WrittenData if operation.takes_dry_runs else Data
+    return envelope.__class_getitem__(shape)
 
 
 def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
@@ -263,6 +284,11 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     }
     if operation.result is None or media_type != _JSON:
         responses[operation.status] = {"content": {media_type: {}}}
+    if operation.takes_dry_runs and 202 not in {operation.status, *route.statuses}:
+        responses[202] = {
+            "description": "A dry run of what work would answer",
+            "model": TriedWork,
+        }
     for status in route.statuses:
         same = operation.result is not None and media_type == _JSON and not operation.access.raw
         if same:
@@ -278,8 +304,8 @@ def _documented_request(route: Route) -> dict[str, Any]:
     parameters = [_path_parameter(name) for name in operation.parameters]
     if access.idempotent:
         parameters.append(_IDEMPOTENCY_KEY)
-    if access.prefers:
-        parameters.append(_PREFER)
+    if access.prefers or operation.takes_dry_runs:
+        parameters.append(_preference(operation))
     if access.upload:
         parameters.append(_FILE_NAME)
     conditional = (("If-None-Match",), 304), (("Range", "If-Range"), 206)
@@ -316,6 +342,8 @@ def _refusals(operation: Operation) -> list[type[PlatformError]]:
         refusals.append(DeniedError)
     if operation.parameters or operation.chooses_workspace:
         refusals.append(NotFoundError)
+    if not operation.reads and not operation.takes_dry_runs:
+        refusals.append(DryRunUnsupportedError)
     if not _is_read(operation):
         refusals += [RequestTimeoutError, PayloadTooLargeError, UnsupportedMediaTypeError]
     if access.idempotent:
@@ -370,12 +398,20 @@ _IDEMPOTENCY_KEY = _header(
     minLength=1,
     maxLength=MAX_LENGTH,
 )
-_PREFER = _header(
-    "Prefer",
+_WAIT = (
     "`wait=30` waits up to 30 seconds for the run to end, and returns its current state. Maximum:"
-    f" {WAIT_SECONDS} (RFC 7240).",
-    example="wait=30",
+    f" {WAIT_SECONDS} (RFC 7240)."
 )
+_DRY_RUN = "`dry-run` answers as without it, with `changes` beside `data`, and changes nothing."
+
+
+def _preference(operation: Operation) -> dict[str, Any]:
+    texts = [_WAIT] if operation.access.prefers else []
+    texts += [_DRY_RUN] if operation.takes_dry_runs else []
+    example = "wait=30" if operation.access.prefers else "dry-run"
+    return _header("Prefer", " ".join(texts), example=example)
+
+
 _FILE_NAME = _header(NAME_HEADER, "The file name, percent-encoded.")
 
 _BYTES = {"type": "string", "format": "binary"}

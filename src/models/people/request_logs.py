@@ -61,6 +61,7 @@ class RequestLog(SQLModel, table=True):
     error: str | None = None
     duration_ms: float
     created_at: datetime = Field(sa_type=Timestamp)
+    dry_run: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
 
 
 request_log = table_of(RequestLog)
@@ -79,12 +80,13 @@ class RequestLogBody(Shape):
     error: Nullable[str]
     duration_ms: Nullable[float]
     created_at: Nullable[Moment]
+    dry_run: bool
 
 
 class AuditEntryBody(Shape):
     """A write request, or a refused one, with the user who sent it or owns the API key.
 
-    `status` and `error` have the result.
+    `status` and `error` have the result. With `dryRun`, nothing was kept.
     """
 
     id: Id
@@ -98,6 +100,7 @@ class AuditEntryBody(Shape):
     error: str | None
     idempotency_key: str | None
     created_at: Moment
+    dry_run: bool
 
 
 class AuditLog(Shape):
@@ -120,6 +123,7 @@ class LogEntry:
     error: str | None
     duration_ms: float
     created_at: datetime
+    dry_run: bool = False
     id: Id = field(default_factory=new_id)
 
 

@@ -196,6 +196,21 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
     return events
 
 
+_NAMED = PreparedStatement(
+    select(trigger_event)
+    .where(trigger_event.c.id == func.any(_IDS))
+    .order_by(trigger_event.c.workspace_id, trigger_event.c.id),
+    TriggerEvent,
+)
+
+
+async def answer_events(work: UnitOfWork, event_ids: Sequence[int]) -> None:
+    """Answer events of this very transaction, as `dispatch` does once it is committed."""
+    cache = SubscriberCache(work)
+    for event in await _NAMED.rows(work, {"ids": list(event_ids)}):
+        await _answer_all(work, event, await cache.subscribers_of(event))
+
+
 def backoff(attempts: int) -> timedelta:
     """The time an event waits after this number of failed attempts."""
     return min(LONGEST_BACKOFF, timedelta(seconds=2**attempts))

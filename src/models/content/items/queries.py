@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import (
     ARRAY,
@@ -91,17 +91,28 @@ class PlacementOf:
         row = await self._statement.first(work, parameters)
         if row is None:
             return None
-        return Placement(
-            workspace_id=row.workspace_id,
-            item_id=row.item_id,
-            restricted=row.restricted,
-            granted=Level(row.granted),
-        )
+        return _placement(row)
 
     async def level(self, work: UnitOfWork, actor: Actor, resource_id: Id) -> Level:
         """The actor's level on the resource; NONE for one they do not see."""
         found = await self(work, [actor.workspace_id], resource_id, actor.user_id)
         return Level.NONE if found is None else level_on(found, actor.role)
+
+
+class _JudgedItem(Protocol):
+    workspace_id: Id
+    item_id: Id
+    restricted: bool
+    granted: int
+
+
+def _placement(row: _JudgedItem) -> Placement:
+    return Placement(
+        workspace_id=row.workspace_id,
+        item_id=row.item_id,
+        restricted=row.restricted,
+        granted=Level(row.granted),
+    )
 
 
 def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
@@ -216,6 +227,26 @@ def seen_items(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
         item.c.id == func.any(ids),
         sees_items(actor, item.c.id),
     )
+
+
+_JUDGED = PreparedStatement(
+    _judged(
+        placed_items().where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid)))), in_trash=True
+    )
+)
+
+
+async def seen_before_trash(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> frozenset[Id]:
+    """The ids of the items among these that the actor sees, or saw until they went to the trash."""
+    if actor.role in MANAGERS or not ids:
+        return frozenset(ids)
+    parameters = {
+        "ids": list(ids),
+        "workspace_ids": [actor.workspace_id],
+        "user_id": actor.user_id,
+    }
+    rows = await _JUDGED.rows(work, parameters)
+    return frozenset(row.item_id for row in rows if level_on(_placement(row), actor.role))
 
 
 async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -> Sequence[ItemRow]:

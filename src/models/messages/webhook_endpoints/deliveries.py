@@ -5,7 +5,7 @@ deliveries and the new place are written together, so an event becomes one deliv
 endpoint, after any crash.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import chain, takewhile
 
@@ -112,6 +112,23 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
         .values(log_position=func.greatest(_endpoint.log_position, events[-1].seq))
     )
     return len(events)
+
+
+async def endpoints_wanting(
+    work: UnitOfWork, workspace_id: Id, types: Collection[str]
+) -> Sequence[tuple[Id, str]]:
+    """The enabled endpoints of a workspace, each with every one of these types that it is sent."""
+    statement = (
+        select(_endpoint.id, _endpoint.event_types)
+        .where(_endpoint.workspace_id == workspace_id, _endpoint.enabled)
+        .order_by(_endpoint.id)
+    )
+    return [
+        (row.id, kind)
+        for row in await work.rows(statement)
+        for kind in types
+        if not row.event_types or kind in row.event_types
+    ]
 
 
 async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EXPIRED) -> int:

@@ -1,4 +1,4 @@
-"""Change sets on the wire (interface.md#change-set-states)."""
+"""Change sets on the wire (interface.md#change-set-states), and the changes of a dry run."""
 
 from typing import Annotated
 
@@ -6,6 +6,7 @@ from pydantic import Field
 
 from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
 from models.core.pagination import Listed
+from models.workspace.changes.differences import ChangeOperation
 from models.workspace.changes.rules import NAME, ChangeStatus, OperationKind, ResultStatus, Stake
 
 MAX_OPERATIONS = 200
@@ -155,3 +156,74 @@ class ChangeSetList(Listed):
 
 class AiRunList(Listed):
     runs: list[ChangeSetSummary]
+
+
+class ChangeCount(Shape):
+    """The number of changed resources of one kind."""
+
+    kind: str
+    created: int
+    updated: int
+    deleted: int
+    restored: int
+
+
+class ChangedResource(Shape):
+    """A record, or a definition, before and after.
+
+    Both sides hold the values of `changedKeys`; for a record these are the keys of its fields.
+    """
+
+    kind: str
+    id: str
+    operation: ChangeOperation
+    item_id: Id | None
+    changed_keys: list[str]
+    before: JsonObject | None
+    after: JsonObject | None
+
+
+class StartedAutomation(Shape):
+    """An automation with the runs that would start at once, and the changes it would debounce."""
+
+    automation_id: Id
+    label: str
+    runs: int
+    debounced: int
+
+
+class SentMessage(Shape):
+    """Messages that would be sent.
+
+    `channel` is `notification`, or how it leaves: `mail`, `push`, `webhook`. `kind` is the kind of
+    the notification, or the type of the event.
+    """
+
+    channel: str
+    kind: str | None
+    user_id: Id | None
+    endpoint_id: Id | None
+    count: int
+
+
+class StartedWork(Shape):
+    """Durable work that would be started, signalled or canceled; it makes the calls outside."""
+
+    family: str
+    intent: str
+    count: int
+
+
+class DryRunChanges(Shape):
+    """The changes that a request would make, in the response to `Prefer: dry-run`.
+
+    It shows only what the caller can read. Automations are those that would start, and messages and
+    work leave only when the request is sent without the preference.
+    """
+
+    counts: list[ChangeCount]
+    resources: list[ChangedResource]
+    omitted: int = Field(description="Changed resources beyond those in `resources`.")
+    automations: list[StartedAutomation]
+    messages: list[SentMessage]
+    work: list[StartedWork]

@@ -1,11 +1,13 @@
-"""The table of change sets, and its lifecycle as durable work."""
+"""The tables of change sets and of what dry runs write, and the lifecycle of change sets."""
 
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
+    Identity,
     Index,
     LargeBinary,
     UniqueConstraint,
@@ -73,6 +75,29 @@ class ChangeSet(SQLModel, table=True):
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
+class DryRunChange(SQLModel, table=True):
+    """A row that a dry run has written, before and after one statement; a trigger captures it.
+
+    `source` is its table and `subject` its key there. `item_id` is the item that decides who sees
+    it. No row of this table is ever committed, so it needs neither WAL nor a retention.
+    """
+
+    __tablename__ = "dry_run_change"
+    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
+
+    transaction_id: int = Field(sa_type=BigInteger, primary_key=True)
+    position: int = Field(
+        sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True
+    )
+    source: str
+    subject: str
+    workspace_id: Id | None = None
+    item_id: Id | None = None
+    before: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    after: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+
+
 change_set = table_of(ChangeSet)
+dry_run_change = table_of(DryRunChange)
 
 CHANGE_SETS = WorkTable(change_set, CHANGE_LIFECYCLE)

@@ -1,0 +1,257 @@
+"""The captured rows of a dry run, read as the changes that its caller can read.
+
+Captured rows belong to one transaction, which is rolled back: no other ever sees them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import BigInteger, Integer, Text, bindparam, cast, func, select
+
+from models.automation.automations.queries import labels_of
+from models.automation.triggers.dispatch import answer_events
+from models.content.items.queries import seen_before_trash
+from models.core.access.rules import MANAGERS, Actor, Scope
+from models.core.base import Id, JsonObject
+from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.webhook_endpoints.deliveries import endpoints_wanting
+from models.workspace.changes.differences import REPORTED, ChangeOperation, difference
+from models.workspace.changes.shapes import (
+    ChangeCount,
+    ChangedResource,
+    DryRunChanges,
+    SentMessage,
+    StartedAutomation,
+    StartedWork,
+)
+from models.workspace.changes.tables import dry_run_change
+from runtime.database import UnitOfWork
+from runtime.postgresql.statements import PreparedStatement
+from runtime.temporal.families import Family
+
+MOST_RESOURCES = 100
+"""Resources that are listed; the others are counted."""
+MOST_ROWS = 20_000
+"""Captured rows that are read."""
+
+
+class _Captured(Protocol):
+    position: int
+    source: str
+    subject: str
+    workspace_id: Id | None
+    item_id: Id | None
+    before: JsonObject | None
+    after: JsonObject | None
+
+
+_change = dry_run_change.c
+_CAPTURED = PreparedStatement(
+    select(
+        _change.position,
+        _change.source,
+        _change.subject,
+        _change.workspace_id,
+        _change.item_id,
+        _change.before,
+        _change.after,
+    )
+    .where(
+        _change.transaction_id
+        == cast(cast(func.pg_current_xact_id_if_assigned(), Text), BigInteger),
+        _change.position > bindparam("after", type_=BigInteger),
+    )
+    .order_by(_change.position)
+    .limit(bindparam("most", type_=Integer)),
+    _Captured,
+)
+
+
+@dataclass(slots=True)
+class _Written:
+    """A row from before the first statement that wrote it to after the last."""
+
+    source: str
+    subject: str
+    workspace_id: Id | None
+    item_id: Id | None
+    before: JsonObject | None
+    after: JsonObject | None
+
+    @property
+    def values(self) -> JsonObject:
+        """The values after the last statement, or before its deletion."""
+        return self.after or self.before or {}
+
+
+async def changes_of(work: UnitOfWork, actor: Actor | None) -> DryRunChanges:
+    """The changes of the transaction so far, as far as the actor can read them.
+
+    Its events are dispatched here, in place of the dispatcher: the runs that would start do start.
+    """
+    captured = await _captured(work, 0)
+    events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
+    if events:
+        await answer_events(work, events)
+        captured += await _captured(work, captured[-1].position)
+    rows = _folded(captured)
+    if actor is None:
+        return DryRunChanges(
+            counts=[], resources=[], omitted=0, automations=[], messages=[], work=_work(rows)
+        )
+    items = {row.item_id for row in rows if row.item_id is not None}
+    open_items = await seen_before_trash(work, actor, items)
+    readable = [row for row in rows if _is_visible(actor, open_items, row)]
+    resources = list(_resources(actor, readable))
+    return DryRunChanges(
+        counts=_counts(resources),
+        resources=resources[:MOST_RESOURCES],
+        omitted=max(0, len(resources) - MOST_RESOURCES),
+        automations=await _automations(work, actor, readable),
+        messages=[*_notifications(readable), *await _webhooks(work, actor, readable)],
+        work=_work(rows),
+    )
+
+
+async def _captured(work: UnitOfWork, after: int) -> list[_Captured]:
+    return [*await _CAPTURED.rows(work, {"after": after, "most": MOST_ROWS})]
+
+
+def _folded(captured: Iterable[_Captured]) -> list[_Written]:
+    """The rows in the order of their first change; a row that was created and deleted is none."""
+    folded: dict[tuple[str, str], _Written] = {}
+    for row in captured:
+        key = row.source, row.subject
+        if key not in folded:
+            folded[key] = _Written(*key, row.workspace_id, row.item_id, row.before, row.after)
+        else:
+            folded[key].after = row.after
+            folded[key].item_id = folded[key].item_id or row.item_id
+    return [row for row in folded.values() if row.before is not None or row.after is not None]
+
+
+def _is_visible(actor: Actor, open_items: Set[Id], row: _Written) -> bool:
+    if row.workspace_id not in {None, actor.workspace_id}:
+        return False
+    if row.source == "workspace" and row.subject != str(actor.workspace_id):
+        return False
+    if row.item_id is not None:
+        return row.item_id in open_items
+    reported = REPORTED.get(row.source)
+    return reported is None or not reported.placed or actor.role in MANAGERS
+
+
+def _resources(actor: Actor, rows: Iterable[_Written]) -> Iterator[ChangedResource]:
+    for row in rows:
+        reported = REPORTED.get(row.source)
+        if reported is None or reported.scope not in actor.scopes:
+            continue
+        owner = None if reported.owner is None else row.values.get(reported.owner)
+        change = difference(row.source, row.before, row.after)
+        if change is None or owner not in {None, str(actor.user_id)}:
+            continue
+        yield ChangedResource(
+            kind=row.source,
+            id=row.subject,
+            operation=change.operation,
+            item_id=row.item_id,
+            changed_keys=[*change.changed_keys],
+            before=change.before,
+            after=change.after,
+        )
+
+
+def _counts(resources: Iterable[ChangedResource]) -> list[ChangeCount]:
+    numbers = Counter((row.kind, row.operation) for row in resources)
+    return [
+        ChangeCount(kind=kind, **{operation.value: numbers[kind, operation] for operation in _ALL})
+        for kind in dict.fromkeys(kind for kind, _ in numbers)
+    ]
+
+
+_ALL = list(ChangeOperation)
+
+
+async def _automations(
+    work: UnitOfWork, actor: Actor, rows: Iterable[_Written]
+) -> list[StartedAutomation]:
+    if Scope.AUTOMATIONS_READ not in actor.scopes:
+        return []
+    runs: Counter[Id] = Counter()
+    debounced: Counter[Id] = Counter()
+    for row in rows:
+        if row.source == "automation_run" and row.before is None:
+            runs[Id(row.values["automation_id"])] += 1
+        elif row.source == "debounced_change" and row.after is not None:
+            debounced[Id(row.values["automation_id"])] += 1
+    ids = dict.fromkeys((*runs, *debounced))
+    labels = await labels_of(work, actor, ids) if ids else {}
+    return [
+        StartedAutomation(
+            automation_id=id_, label=labels[id_], runs=runs[id_], debounced=debounced[id_]
+        )
+        for id_ in ids
+        if id_ in labels
+    ]
+
+
+def _notifications(rows: Iterable[_Written]) -> Iterator[SentMessage]:
+    """Notifications, and their deliveries to devices and mailboxes."""
+    numbers: Counter[tuple[str, str | None, str | None]] = Counter()
+    for row in rows:
+        if row.before is not None:
+            continue
+        if row.source == "notification":
+            numbers["notification", row.values["kind"], row.values["user_id"]] += 1
+        elif row.source == "delivery":
+            numbers[row.values["channel"], None, None] += 1
+    for (channel, kind, user_id), count in numbers.items():
+        yield SentMessage(
+            channel=channel,
+            kind=kind,
+            user_id=None if user_id is None else Id(user_id),
+            endpoint_id=None,
+            count=count,
+        )
+
+
+async def _webhooks(
+    work: UnitOfWork, actor: Actor, rows: Iterable[_Written]
+) -> Sequence[SentMessage]:
+    """The calls of webhook endpoints, which a worker makes from the log of the workspace."""
+    events = Counter(
+        row.values["type"]
+        for row in rows
+        if row.source == "workspace_event" and row.values["audience_user_id"] is None
+    )
+    if not events or Scope.WEBHOOKS_READ not in actor.scopes:
+        return []
+    return [
+        SentMessage(
+            channel=DeliveryChannel.WEBHOOK,
+            kind=kind,
+            user_id=None,
+            endpoint_id=endpoint_id,
+            count=events[kind],
+        )
+        for endpoint_id, kind in await endpoints_wanting(work, actor.workspace_id, events)
+    ]
+
+
+_SHOWN_ELSEWHERE = frozenset({Family.AUTOMATION_RUN, Family.DELIVERY})
+"""Families whose work is shown as automations and as messages, to callers who can see them."""
+
+
+def _work(rows: Iterable[_Written]) -> list[StartedWork]:
+    numbers = Counter(
+        (row.values["family"], row.values["intent"])
+        for row in rows
+        if row.source == "outbox" and row.after is not None
+    )
+    return [
+        StartedWork(family=family, intent=intent, count=count)
+        for (family, intent), count in numbers.items()
+        if family not in _SHOWN_ELSEWHERE
+    ]
