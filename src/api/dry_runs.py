@@ -98,7 +98,8 @@ async def with_changes(request: ApiRequest, answer: Response) -> Response:
     if answer.status_code >= HTTPStatus.BAD_REQUEST:
         return answer
     actor = None if request.workspace_id is None else request.actor
-    changes = _CHANGES.dump_json(await changes_of(request.work, actor), by_alias=True)
-    content = bytes(answer.body).removesuffix(b"}") + b',"changes":' + changes + b"}"
+    changes = await changes_of(request.work, request.principal, actor)
+    shown = _CHANGES.dump_json(changes, by_alias=True)
+    content = bytes(answer.body).removesuffix(b"}") + b',"changes":' + shown + b"}"
     headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(content, answer.status_code, {**headers, APPLIED: _DRY_RUN})

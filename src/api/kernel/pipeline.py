@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
 from api.kernel.authentication import (
     Caller,
     Proof,
@@ -46,7 +47,6 @@ from api.kernel.browsers import (
     is_safe,
     read_form,
 )
-from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
 from api.kernel.idempotency import answered_before, earlier_answer, keep, once, refused
 from api.kernel.operation import Operation, body_argument, check_echoes, query_arguments
 from api.kernel.request import ApiRequest

@@ -79,6 +79,7 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
         schemas.pop(name, None)
     groups = (group for route in described for group in refusals_of(route.route).values())
     schemas.update(error_components(groups))
+    schemas[TriedWork.__name__] = _schema_of(TriedWork)
     components["schemas"] = dict(sorted(schemas.items()))
     for route in described:
         method = route.operation.method
@@ -240,6 +241,12 @@ class TriedWork(Shape):
     changes: DryRunChanges
 
 
+def _schema_of(shape: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a shape whose parts are components already."""
+    schema = shape.model_json_schema(ref_template=PREFIX + "{model}", mode="serialization")
+    return {key: value for key, value in schema.items() if key != "$defs"}
+
+
 def _described(operation: Operation) -> Endpoint:
     """The endpoint; for one with a query shape, one with the signature that FastAPI can read."""
     endpoint, shape = operation.endpoint, operation.query_shape
@@ -285,9 +292,10 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     if operation.result is None or media_type != _JSON:
         responses[operation.status] = {"content": {media_type: {}}}
     if operation.takes_dry_runs and 202 not in {operation.status, *route.statuses}:
+        schema = {"$ref": f"{PREFIX}{TriedWork.__name__}"}
         responses[202] = {
             "description": "A dry run of what work would answer",
-            "model": TriedWork,
+            "content": {_JSON: {"schema": schema}},
         }
     for status in route.statuses:
         same = operation.result is not None and media_type == _JSON and not operation.access.raw

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Integer, Text, bindparam, cast, func, select
 from models.automation.automations.queries import labels_of
 from models.automation.triggers.dispatch import answer_events
 from models.content.items.queries import seen_before_trash
-from models.core.access.rules import MANAGERS, Actor, Scope
+from models.core.access.rules import MANAGERS, Actor, Principal, Scope
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.deliveries import endpoints_wanting
@@ -86,10 +86,11 @@ class _Written:
         return self.after or self.before or {}
 
 
-async def changes_of(work: UnitOfWork, actor: Actor | None) -> DryRunChanges:
-    """The changes of the transaction so far, as far as the actor can read them.
+async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -> DryRunChanges:
+    """The changes of the transaction so far, as far as the caller can read them.
 
-    Its events are dispatched here, in place of the dispatcher: the runs that would start do start.
+    A caller who is in no workspace sees those that they enter. Events of the transaction are
+    dispatched here, in place of the dispatcher: the runs that would start do start.
     """
     captured = await _captured(work, 0)
     events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
@@ -98,19 +99,31 @@ async def changes_of(work: UnitOfWork, actor: Actor | None) -> DryRunChanges:
         captured += await _captured(work, captured[-1].position)
     rows = _folded(captured)
     if actor is None:
-        return DryRunChanges(
-            counts=[], resources=[], omitted=0, automations=[], messages=[], work=_work(rows)
-        )
+        entered = [row for row in rows if _is_entered(caller, row)]
+        return _changes(list(_resources(caller, frozenset(Scope), entered)), rows)
     items = {row.item_id for row in rows if row.item_id is not None}
     open_items = await seen_before_trash(work, actor, items)
     readable = [row for row in rows if _is_visible(actor, open_items, row)]
-    resources = list(_resources(actor, readable))
-    return DryRunChanges(
-        counts=_counts(resources),
-        resources=resources[:MOST_RESOURCES],
-        omitted=max(0, len(resources) - MOST_RESOURCES),
+    return _changes(
+        list(_resources(caller, actor.scopes, readable)),
+        rows,
         automations=await _automations(work, actor, readable),
         messages=[*_notifications(readable), *await _webhooks(work, actor, readable)],
+    )
+
+
+def _changes(
+    resources: Sequence[ChangedResource],
+    rows: Iterable[_Written],
+    automations: Sequence[StartedAutomation] = (),
+    messages: Sequence[SentMessage] = (),
+) -> DryRunChanges:
+    return DryRunChanges(
+        counts=_counts(resources),
+        resources=[*resources[:MOST_RESOURCES]],
+        omitted=max(0, len(resources) - MOST_RESOURCES),
+        automations=[*automations],
+        messages=[*messages],
         work=_work(rows),
     )
 
@@ -143,14 +156,22 @@ def _is_visible(actor: Actor, open_items: Set[Id], row: _Written) -> bool:
     return reported is None or not reported.placed or actor.role in MANAGERS
 
 
-def _resources(actor: Actor, rows: Iterable[_Written]) -> Iterator[ChangedResource]:
+def _is_entered(caller: Principal, row: _Written) -> bool:
+    """True for a workspace that the caller creates, and for their membership."""
+    is_own = row.values.get("user_id") == str(caller.user_id)
+    return row.before is None and (row.source == "workspace" or is_own)
+
+
+def _resources(
+    caller: Principal, scopes: Set[Scope], rows: Iterable[_Written]
+) -> Iterator[ChangedResource]:
     for row in rows:
         reported = REPORTED.get(row.source)
-        if reported is None or reported.scope not in actor.scopes:
+        if reported is None or reported.scope not in scopes:
             continue
         owner = None if reported.owner is None else row.values.get(reported.owner)
         change = difference(row.source, row.before, row.after)
-        if change is None or owner not in {None, str(actor.user_id)}:
+        if change is None or owner not in {None, str(caller.user_id)}:
             continue
         yield ChangedResource(
             kind=row.source,
