@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
+import psycopg
 from pydantic import TypeAdapter
 from sqlalchemy.exc import DBAPIError
 from starlette.responses import Response
@@ -37,7 +38,6 @@ _CHANGES: TypeAdapter[DryRunChanges] = deferred_adapter(DryRunChanges)
 class DryRunUnsupportedError(UnsupportedError):
     """The operation cannot be tried: its caller has no account, or it writes by itself."""
 
-    tag = "ApiDryRunUnsupported"
     code = "dry_run_unsupported"
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ async def trying(request: ApiRequest) -> AsyncIterator[UnitOfWork]:
             yield work
     except TimeoutError as error:
         raise DryRunTimeoutError from error
-    except DBAPIError as error:
+    except (DBAPIError, psycopg.Error) as error:
         if is_conflict(error):
             raise DryRunTimeoutError from error
         raise
@@ -82,14 +82,14 @@ async def trying(request: ApiRequest) -> AsyncIterator[UnitOfWork]:
 async def answer_at_once(work: UnitOfWork, deferred: Deferred) -> Data[Any] | Response:
     """The answer of a request that waits for work, which no worker begins.
 
-    Where only the work would give it, its status is 202 and its data null.
+    Where only the work would give it, its status is 202 and it has no data.
     """
     try:
         answer = await deferred.poll(work, True)
     except InProgressError:
         answer = None
     if answer is None or isinstance(answer, EndOf):
-        return Response(b'{"data":null}', HTTPStatus.ACCEPTED, media_type="application/json")
+        return Response(b"{}", HTTPStatus.ACCEPTED, media_type="application/json")
     return answer if isinstance(answer, Response) else Data(answer)
 
 
@@ -100,6 +100,7 @@ async def with_changes(request: ApiRequest, answer: Response) -> Response:
     actor = None if request.workspace_id is None else request.actor
     changes = await changes_of(request.work, request.principal, actor)
     shown = _CHANGES.dump_json(changes, by_alias=True)
-    content = bytes(answer.body).removesuffix(b"}") + b',"changes":' + shown + b"}"
+    data = bytes(answer.body).removesuffix(b"}")
+    content = data + (b"," if len(data) > 1 else b"") + b'"changes":' + shown + b"}"
     headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(content, answer.status_code, {**headers, APPLIED: _DRY_RUN})

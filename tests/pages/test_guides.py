@@ -44,7 +44,8 @@ async def _send(caller: Client, step: Step, kept: dict[str, str]) -> None:
     answer = await caller.request(method, _filled(path, kept), headers=headers, **body)
     assert answer.status_code == step.status, (step.request, answer.text)
     answered = answer.json()
-    answered = answered.get("data", answered)
+    # A dry run is shown whole: its changes stand beside the data.
+    answered = answered if "changes" in answered else answered.get("data", answered)
     for name, place in step.keeps.items():
         value: Any = answered
         for key in place.split("."):

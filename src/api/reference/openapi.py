@@ -237,7 +237,6 @@ class WrittenData(Shape, Generic[T]):
 class TriedWork(Shape):
     """The answer of a dry run where work that is not started would give the data."""
 
-    data: None
     changes: DryRunChanges
 
 

@@ -22,6 +22,7 @@ _SLUGS = (
     "pauses",
     "databases",
     "records",
+    "dry-runs",
     "forms",
     "sharing",
     "time",

@@ -89,8 +89,8 @@ class _Written:
 async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -> DryRunChanges:
     """The changes of the transaction so far, as far as the caller can read them.
 
-    A caller who is in no workspace sees those that they enter. Events of the transaction are
-    dispatched here, in place of the dispatcher: the runs that would start do start.
+    A caller who is in no workspace sees the workspaces that they enter. Events of the transaction
+    are dispatched here, in place of the dispatcher: the runs that would start do start.
     """
     captured = await _captured(work, 0)
     events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]

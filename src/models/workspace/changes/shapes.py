@@ -217,8 +217,8 @@ class StartedWork(Shape):
 class DryRunChanges(Shape):
     """The changes that a request would make, in the response to `Prefer: dry-run`.
 
-    It shows only what the caller can read. Automations are those that would start, and messages and
-    work leave only when the request is sent without the preference.
+    It shows only what the caller can read. Automations would start, and messages and work
+    would leave, when the request is sent without the preference.
     """
 
     counts: list[ChangeCount]
