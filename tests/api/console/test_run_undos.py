@@ -1,5 +1,7 @@
 """The pages of an undo of a run, without scripts: preview, confirmation, outcome."""
 
+from typing import Any
+
 import pytest
 from fastapi import FastAPI
 
@@ -82,7 +84,7 @@ async def test_runs_of_the_list_are_undone_by_an_operation(
     record = await related.add(client, tasks, "Before")
     run = await automation.run(updated(record, title="After"))
     place = f"/workspaces/{space.id}/runs/operations"
-    body = {"selection": "ticked", f"run.{run}": "on", "action": "undo"}
+    body: dict[str, Any] = {"selection": "ticked", f"run.{run}": "on", "action": "undo"}
     preview = (await owner.send_form(f"{place}/preview", **body)).text
     assert "These runs wrote <b>1</b> record." in preview
     begun = await owner.send_form(place, **body)

@@ -136,12 +136,13 @@ async def preview_run_operation() -> None:
 async def create_run_operation(
     request: ApiRequest, body: CreateRunOperation
 ) -> Data[RunOperationShape]:
-    """Cancel, retry or resume many runs.
+    """Cancel, retry, resume or undo many runs.
 
     The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
-    the runs that the action applies to: open ones to cancel, ended ones to retry, running and
-    waiting ones to resume. Each is treated at most once, the oldest first, with the rights that
-    the caller has then. `GET …/run-operations/{runOperationId}` shows the progress.
+    the runs that the action applies to: open ones to cancel, ended ones to retry or undo, running
+    and waiting ones to resume. Each is treated at most once, the oldest first, to undo the newest
+    first, with the rights that the caller has then. `GET …/run-operations/{runOperationId}` shows the
+    progress.
     """
     await commands.accept_operation(request.work, request.actor, request.new_id, body)
     return await _shown(request, request.new_id)
@@ -215,8 +216,8 @@ async def undo_run_operation(
     """Take an ended operation over runs back by another one, which is answered.
 
     The runs that a retry started are cancelled while they are open; the effects that they had
-    stay. The runs that were cancelled are retried from where they stopped, as new runs. What runs
-    were resumed with stays sent.
+    stay. The runs that were cancelled are retried from where they stopped, as new runs. Undone runs
+    get back what they wrote. What runs were resumed with stays sent.
     """
     operation_id, new_id = request.ids["runOperationId"], request.new_id
     await commands.undo_operation(request.work, request.actor, operation_id, new_id, body)

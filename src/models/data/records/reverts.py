@@ -163,7 +163,7 @@ class Reverting:
         conflicts: list[RecordConflict] = []
         writes: list[Write] = []
         for record_id, plan in plans.items():
-            if _belongs(plan, stage):
+            if plan.conflict_stage is stage:
                 row = rows[record_id]
                 conflicts += [_of(row, conflict) for conflict in plan.conflicts]
             if plan.stage is stage:
@@ -344,11 +344,6 @@ def _state(row: StoredRecord, links: Mapping[str, Sequence[Id]]) -> RecordState:
     own = {key: [str(target) for target in targets] for key, targets in links.items()}
     values = {TITLE_KEY: row.title, **row.data, **own}
     return RecordState(values, row.archived, row.deleted_at is not None)
-
-
-def _belongs(plan: RecordRevert, stage: Stage) -> bool:
-    """True when the conflicts of a plan belong to a stage: each is reported once."""
-    return bool(plan.conflicts) and stage is Stage.UPDATE
 
 
 def _undo_ids(changes: Iterable[Sequence[ChangeRow]]) -> set[Id]:

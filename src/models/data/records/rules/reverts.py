@@ -106,6 +106,8 @@ class RecordRevert(NamedTuple):
     """The values to write, by key; None clears a field."""
     archived: bool | None
     conflicts: Sequence[Conflict]
+    conflict_stage: Stage = Stage.UPDATE
+    """The stage in which the conflicts are final, and are reported."""
 
 
 class _Step(NamedTuple):
@@ -157,12 +159,14 @@ class Reader:
         existence = self._effective(_existence(changes, prior), same_json)
         exists = self._judge(existence, not state.in_trash, same_json)
         if exists.conflict:
-            return _conflict(Conflict(ConflictReason.CHANGED_SINCE, change=exists.change))
+            stage = Stage.UPDATE if exists.target else Stage.TRASH
+            return _conflict(Conflict(ConflictReason.CHANGED_SINCE, change=exists.change), stage)
         archival = self._effective(_archival(changes, prior), same_json)
         if exists.reverts and not exists.target:
             foreign = self._foreign(changes, [*existence, *archival], exists.steps[0].change)
             if foreign is not None:
-                return _conflict(Conflict(ConflictReason.CHANGED_SINCE, change=foreign))
+                conflict = Conflict(ConflictReason.CHANGED_SINCE, change=foreign)
+                return _conflict(conflict, Stage.TRASH)
             return RecordRevert(Stage.TRASH, {}, None, ())
         if exists.reverts:
             return RecordRevert(Stage.RESTORE, {}, None, ())
@@ -192,6 +196,8 @@ class Reader:
             undo_id = step.change.undo_id
             if undo_id is None or undo_id in self.cause.undo_ids:
                 stack.append(step)
+                if not self.cause.wrote(step.change):
+                    _drop_circle(stack)
                 continue
             ways = [_take, _return] if self._takes_steps(undo_id) else [_return, _take]
             earlier = self.undone.get(undo_id)
@@ -221,7 +227,8 @@ class Reader:
             return _SETTLED
         later = steps[last + 1 :]
         if later or not same(now, steps[last].after):
-            return _Verdict(conflict=True, change=later[-1].change if later else None)
+            change = later[-1].change if later else None
+            return _Verdict(conflict=True, target=target, change=change)
         return _Verdict(reverts=True, target=target, steps=steps[first : last + 1])
 
     def _foreign(
@@ -277,19 +284,33 @@ class Reader:
         return [target for target in ids if target in self.live_ids]
 
 
+def _drop_circle(stack: list[_Step]) -> None:
+    """Drop the last steps of one run that lead to where they began: its undo leaves no trace."""
+    run_id, after = stack[-1].change.run_id, stack[-1].after
+    place = len(stack) - 1
+    while run_id is not None and place >= 0 and stack[place].change.run_id == run_id:
+        if same_json(stack[place].before, after):
+            del stack[place:]
+            return
+        place -= 1
+
+
 def _take(
     stack: list[_Step], removed: _Removed, step: _Step, _earlier: Id | None, same: Same
 ) -> bool:
-    """Take the steps away that an undo reverted; False when there are none."""
-    place = len(stack) - 1
-    while place >= 0 and not same(stack[place].before, step.after):
-        place -= 1
-    if place < 0:
-        return False
-    assert step.change.undo_id is not None, "it is a step of an undo"
-    removed.append((step.change.undo_id, stack[place:]))
-    del stack[place:]
-    return True
+    """Take the steps away that an undo reverted; False when there are none.
+
+    They begin with what the undo wrote, to the letter if any do: links may have been hidden then.
+    """
+    undo_id = step.change.undo_id
+    assert undo_id is not None, "it is a step of an undo"
+    for is_same in (same_json, same):
+        for place in reversed(range(len(stack))):
+            if is_same(stack[place].before, step.after):
+                removed.append((undo_id, stack[place:]))
+                del stack[place:]
+                return True
+    return False
 
 
 def _return(
@@ -326,8 +347,8 @@ def _plan_of(verdicts: Mapping[str, _Verdict | Conflict], archive: _Verdict) -> 
     return RecordRevert(stage, values, archived, conflicts)
 
 
-def _conflict(conflict: Conflict) -> RecordRevert:
-    return RecordRevert(None, {}, None, (conflict,))
+def _conflict(conflict: Conflict, stage: Stage = Stage.UPDATE) -> RecordRevert:
+    return RecordRevert(None, {}, None, (conflict,), stage)
 
 
 def _is_settled(verdict: _Verdict | Conflict) -> bool:
