@@ -141,8 +141,8 @@ async def create_run_operation(
     The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
     the runs that the action applies to: open ones to cancel, ended ones to retry or undo, running
     and waiting ones to resume. Each is treated at most once, the oldest first, to undo the newest
-    first, with the rights that the caller has then. `GET …/run-operations/{runOperationId}` shows the
-    progress.
+    first, with the rights that the caller has then. `GET …/run-operations/{runOperationId}` shows
+    the progress.
     """
     await commands.accept_operation(request.work, request.actor, request.new_id, body)
     return await _shown(request, request.new_id)

@@ -183,7 +183,8 @@ class Reverting:
         links = await links_of(work, self.actor, schema, rows, keys) if keys else {}
         live_ids = await self._live(work, changes.values(), keys)
         undone = await self.find_undone(work, _undo_ids(changes.values()))
-        reader = Reader(self.cause, schema.fields, undone, visible, live_ids)
+        deleted_ids = await self._deleted(work, live_ids)
+        reader = Reader(self.cause, schema.fields, undone, visible, live_ids, deleted_ids)
         plans = {
             record_id: reader.plan(
                 own, prior.get(record_id), _state(rows[record_id], links.get(record_id, {}))
@@ -286,6 +287,20 @@ class Reverting:
             )
         )
         return {str(row.id) for row in rows}
+
+    async def _deleted(self, work: UnitOfWork, live_ids: Collection[str]) -> Collection[str]:
+        """The ids among these of records whose deletion is to be reverted."""
+        if not live_ids:
+            return ()
+        rows = await work.rows(
+            select(_all.record_id).where(
+                _all.workspace_id == self.actor.workspace_id,
+                _all.record_id == any_(_ids([Id(record_id) for record_id in live_ids])),
+                _all.kind == ChangeKind.DELETED,
+                self._wrote(),
+            )
+        )
+        return {str(row.record_id) for row in rows}
 
 
 @dataclass(slots=True)

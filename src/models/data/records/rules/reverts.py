@@ -140,7 +140,7 @@ class Reader:
 
     `undone` maps undos to the earlier ones that they undid, as far as they undid one. `visible` are
     the relation fields whose other side the caller sees, `live_ids` the records that links can
-    show.
+    show, `deleted_ids` the records that are restored because their deletion is to be reverted.
     """
 
     cause: Cause
@@ -148,6 +148,7 @@ class Reader:
     undone: Mapping[Id, Id]
     visible: Collection[str]
     live_ids: Collection[str]
+    deleted_ids: Collection[str]
 
     def plan(
         self, changes: Sequence[RecordedWrite], prior: ChangeKind | None, state: RecordState
@@ -212,8 +213,13 @@ class Reader:
             undo_id, depth = earlier, depth + 1
         return depth % 2 == 0
 
-    def _judge(self, steps: Sequence[_Step], now: FieldValue, same: Same) -> _Verdict:
-        """The verdict on one dimension: the last of its steps that follow each other go."""
+    def _judge(
+        self, steps: Sequence[_Step], now: FieldValue, same: Same, is_as_left: Same | None = None
+    ) -> _Verdict:
+        """The verdict on one dimension: the last of its steps that follow each other go.
+
+        `is_as_left` compares the present value with the one that was written last.
+        """
         last = len(steps) - 1
         while last >= 0 and not self.cause.wrote(steps[last].change):
             last -= 1
@@ -226,7 +232,7 @@ class Reader:
         if same(now, target):
             return _SETTLED
         later = steps[last + 1 :]
-        if later or not same(now, steps[last].after):
+        if later or not (is_as_left or same)(now, steps[last].after):
             change = later[-1].change if later else None
             return _Verdict(conflict=True, target=target, change=change)
         return _Verdict(reverts=True, target=target, steps=steps[first : last + 1])
@@ -259,7 +265,7 @@ class Reader:
             return Conflict(ConflictReason.NOT_VISIBLE, key)
         same = self._same_in(key)
         steps = self._effective(_steps(changes, key), same)
-        verdict = self._judge(steps, state.values.get(key), same)
+        verdict = self._judge(steps, state.values.get(key), same, self._is_as_left(key))
         if _is_settled(verdict):
             return verdict
         if any(key in (step.change.omitted_keys or ()) for step in steps):
@@ -276,6 +282,19 @@ class Reader:
 
         def same_links(now: FieldValue, before: FieldValue) -> bool:
             return self._live(now) == self._live(before)
+
+        return same_links
+
+    def _is_as_left(self, key: str) -> Same | None:
+        """The comparison of links without the records that were deleted, which are back by now."""
+        if not self.fields[key].relation:
+            return None
+
+        def same_links(now: FieldValue, after: FieldValue) -> bool:
+            kept, left = self._live(now), self._live(after)
+            return [one for one in kept if one not in self.deleted_ids] == [
+                one for one in left if one not in self.deleted_ids
+            ]
 
         return same_links
 
