@@ -61,7 +61,6 @@ class Expired(StrEnum):
     REQUEST_LOGS = "request logs"
     JOBS = "jobs"
     RUNS = "runs"
-    INBOX = "inbox"
 
 
 class RetentionActivities:
@@ -122,6 +121,7 @@ class RetentionActivities:
                     await purge_request_logs(work, before)
                     or await expire_untold(work, before)
                     or await purge_events(work, before)
+                    or await purge_inbox(work, work.now - self._periods.inbox)
                 )
             case Expired.JOBS:
                 before = work.now - self._periods.jobs
@@ -133,8 +133,6 @@ class RetentionActivities:
                 )
             case Expired.RUNS:
                 return await _purge_runs(work, work.now - self._periods.runs)
-            case Expired.INBOX:
-                return await purge_inbox(work, work.now - self._periods.inbox)
             case _:
                 raise AssertionError(what)
 

@@ -16,7 +16,7 @@ from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.shapes import TestRun
 from models.automation.automations import runnable_versions
-from models.automation.automations.queries import may_edit
+from models.automation.automations.queries import visible
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox.commands import keep_replay
 from models.automation.inbox.queries import (
@@ -27,12 +27,12 @@ from models.automation.inbox.queries import (
 )
 from models.automation.inbox.rules import EventSource, Judgement, KeptEvent, Outcome
 from models.automation.triggers.rules import payload_of
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
 from models.messages.events.rules import ANSWERED_BY
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.errors import DeniedError, RunError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, RunError, ValidationError
 
 NOT_KEPT = "The payload of the event was too large to keep, and its run was deleted."
 
@@ -63,15 +63,19 @@ async def replay(
 ) -> EventOutcomeShape:
     """Start a run of an event, by an automation that it concerned.
 
-    Raises NotFoundError, DeniedError without edit access to the automation, ValidationError for
-    one that it did not concern or for a version that is not there, and RunError when there is no
-    payload, the version cannot run, or its concurrency forbids it.
+    Raises NotFoundError when the actor does not see one of the two, DeniedError without edit access
+    to the automation, ValidationError for one that the event did not concern or for a version that
+    is not there, and RunError when there is no payload, the version cannot run, or its concurrency
+    forbids it.
     """
     seen = await get_event(work, actor, event_id)
     automation_id = body.automation_id
+    level = await visible.level(work, actor, automation_id)
+    if level < Level.VIEW:
+        raise NotFoundError("automation")
     if automation_id not in {outcome.automation_id for outcome in seen.outcomes}:
         raise ValidationError.at("automationId", "The event did not reach this automation.")
-    if not await may_edit(work, actor, automation_id):
+    if level < Level.EDIT:
         raise DeniedError("You need edit access to the automation.")
     event = await find_event(work, actor, event_id)
     earlier = await _first_run(work, event, automation_id)
