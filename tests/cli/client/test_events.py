@@ -1,0 +1,51 @@
+"""Trigger events in a terminal, as a person types the commands against a server that listens."""
+
+from pathlib import Path
+
+import pytest
+
+from models.automation.inbox.commands import keep
+from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
+from runtime.configuration.settings import Settings
+from runtime.ids import new_id
+from tests.cli.client.test_runs import Shell
+from tests.support.automations import DAY, read
+from tests.support.client import Client
+from tests.support.server import serving
+from tests.support.spaces import Space
+
+pytestmark = pytest.mark.takes(seconds=40)
+
+
+@pytest.mark.long
+async def test_events_are_listed_shown_and_replayed(
+    client: Client, space: Space, settings: Settings, tmp_path: Path
+) -> None:
+    body = {"label": "\x1b[31mOrders", "enabled": True, "graph": DAY}
+    made = read(await client.post(f"{space.path}/automations", json=body), 201)
+    path = f"{space.path}/automations/{made['id']}"
+    read(await client.post(f"{path}/publish", json={}))
+    automation_id = type(space.id)(made["id"])
+    event = Received(new_id(), space.id, EventSource.CALL, automation_id, {"order": 17})
+    detail = {"term": "trigger.order > 20", "value": {"trigger.order": 17}}
+    async with space.database.transaction() as work:
+        await keep(work, event, {automation_id: Judgement(Outcome.FILTERED, detail=detail)})
+    shell, event_id = Shell(tmp_path), str(event.id)
+    async with serving(settings) as server:
+        add = ("profile", "add", "here", "--url", server.url)
+        assert (await shell.run(*add, typed=f"{space.token}\n")).code == 0
+        listed = await shell.run("events", "list", "--outcome", "filtered", "--text", "17")
+        assert listed.code == 0, listed.err
+        cells = listed.out.split("\t")
+        assert (cells[0], cells[2], cells[4]) == (event_id, "call", "filtered")
+        assert "\x1b" not in listed.out
+        assert (await shell.run("events", "list", "--source", "schedule", "--json")).json[
+            "events"
+        ] == []
+        shown = (await shell.run("events", "show", event_id, "--json")).json
+        assert shown["payload"] == {"order": 17}
+        replayed = await shell.run("events", "replay", event_id, "--test", "--json")
+        assert replayed.code == 0, replayed.err
+        assert (replayed.json["outcome"], replayed.json["replay"]) == ("run", True)
+        refused = await shell.run("events", "replay", event_id, "--version", "draft")
+        assert (refused.code, refused.out) == (3, "")
