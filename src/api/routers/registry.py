@@ -17,6 +17,7 @@ from api.console.fields import conversions as console_field_conversions
 from api.console.fields import listing as console_field_listing
 from api.console.fields import routes as console_fields
 from api.console.home import routes as console_home
+from api.console.impact import routes as console_impact
 from api.console.imports import previews as console_import_previews
 from api.console.imports import routes as console_imports
 from api.console.incidents import routes as console_incidents
@@ -106,6 +107,7 @@ ROUTERS: Sequence[Router] = (
     console_runs.router,
     console_incidents.router,
     console_trigger_events.router,
+    console_impact.router,
     console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,

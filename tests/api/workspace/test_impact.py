@@ -3,11 +3,13 @@
 from typing import Any
 
 import httpx2
+from fastapi import FastAPI
 
 from tests.support.automations import publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
 from tests.support.spaces import Space
+from tests.support.visitor import signed_in
 
 Json = dict[str, Any]
 
@@ -249,3 +251,16 @@ async def test_a_renamed_field_needs_a_free_key(client: Client, space: Space) ->
         assert (await try_rename(client, made, key, rewrite=True)).status_code == status
     unchanged = await rename(client, made, "price")
     assert unchanged["key"] == "price"
+
+
+async def test_a_page_lists_the_places(client: Client, space: Space, app: FastAPI) -> None:
+    made = await make_database(client, space, PRICE, STATUS, label="<b>Orders</b>")
+    automation = await publish_doubling(client, space, made)
+    async with await signed_in(app, space) as visitor:
+        path = f"/workspaces/{space.id}/impact"
+        page = await visitor.get(f"{path}?kind=database&subjectId={made['id']}")
+        assert page.status_code == 200, page.text
+        assert "2 of 2 places fail" in page.text
+        assert f"/automations/{automation['id']}" in page.text
+        assert "&lt;b&gt;Orders&lt;/b&gt;" in page.text
+        assert (await visitor.get(f"{path}?kind=secret&key=none")).status_code == 404

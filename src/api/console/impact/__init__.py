@@ -1,0 +1,1 @@
+"""Pages: the impact of a change."""
