@@ -1,10 +1,13 @@
 """The impact of changes over HTTP: every place that names a thing, and what breaks."""
 
 from typing import Any
+from uuid import UUID
 
 import httpx2
+import pytest
 from fastapi import FastAPI
 
+from models.core.access.rules import Role, Scope
 from tests.support.automations import publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
@@ -264,3 +267,83 @@ async def test_a_page_lists_the_places(client: Client, space: Space, app: FastAP
         assert f"/automations/{automation['id']}" in page.text
         assert "&lt;b&gt;Orders&lt;/b&gt;" in page.text
         assert (await visitor.get(f"{path}?kind=secret&key=none")).status_code == 404
+
+
+async def close(client: Client, space: Space, automation: Json) -> None:
+    """Restrict the item of an automation to owners and administrators."""
+    item_id = data_of(await client.get(f"{space.path}/automations/{automation['id']}"))["itemId"]
+    body = {"accessMode": "restricted", "grants": []}
+    data_of(await client.put(f"/v1/items/{item_id}/access", json=body))
+
+
+async def test_hidden_places_are_counted_and_not_named(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    automation = await publish_doubling(client, space, made)
+    await close(client, space, automation)
+    _, token = await space.member(Role.EDITOR)
+    editor = client.with_token(token)
+    price = field_of(made, "price")["id"]
+    answer = await ask(editor, space, kind="field", id=price)
+    assert (answer["places"], answer["total"], answer["hidden"]) == ([], 5, 5)
+    refused = await editor.post(
+        f"/v1/databases/{made['id']}/fields/{price}/rename", json={"key": "cost"}
+    )
+    assert refused.status_code == 409
+    assert "Double" not in refused.text
+    body = {"kind": "automation", "id": automation["id"]}
+    assert (await editor.post(f"{space.path}/impact", json=body)).status_code == 404
+
+
+async def test_a_key_without_the_scope_of_a_place_sees_its_number(
+    client: Client, space: Space
+) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    await publish_doubling(client, space, made)
+    reader = client.with_token(await space.key([Scope.WORKSPACE_READ, Scope.DATABASES_READ]))
+    answer = await ask(reader, space, kind="field", id=field_of(made, "price")["id"])
+    assert (answer["places"], answer["total"], answer["hidden"]) == ([], 5, 5)
+    body = {"kind": "secret", "key": "token"}
+    assert (await reader.post(f"{space.path}/impact", json=body)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"kind": "field"}, "takes id"),
+        ({"kind": "secret", "id": str(UUID(int=1))}, "takes key"),
+        ({"kind": "database", "id": str(UUID(int=1)), "change": "rename"}, "can be renamed"),
+        ({"kind": "database", "id": str(UUID(int=1)), "change": "convert"}, "cannot be converted"),
+    ],
+    ids=["no id", "id of a secret", "rename of a database", "conversion of a database"],
+)
+async def test_an_incomplete_question_is_refused(
+    client: Client, space: Space, body: Json, problem: str
+) -> None:
+    answer = await client.post(f"{space.path}/impact", json=body)
+    assert answer.status_code == 400
+    assert problem in answer.text
+
+
+async def test_secrets_actions_and_members_are_found(client: Client, space: Space) -> None:
+    data_of(await client.put(f"{space.path}/secrets/token", json={"value": "x"}))
+    config = {"databaseId": (await make_database(client, space))["id"], "data": {}}
+    action = await make_action(client, space, label="Add", kind="create_record", config=config)
+    secret = {"type": "bearer", "token": {"type": "secret", "value": "token"}}
+    nodes = [
+        {"id": "call", "kind": "http_request", "config": {"url": "https://a.test", "auth": secret}},
+        {"id": "run", "kind": "action", "actionId": action["id"]},
+        {
+            "id": "tell",
+            "kind": "notify",
+            "config": {"userIds": [str(space.user_id)], "title": "Hi"},
+        },
+    ]
+    edges = [{"from": "call", "to": "run"}, {"from": "run", "to": "tell"}]
+    await publish(client, space, label="Tell", graph={"nodes": nodes, "edges": edges})
+    for body, node, path in (
+        ({"kind": "secret", "key": "token"}, "call", "config.auth.token.value"),
+        ({"kind": "action", "id": action["id"]}, "run", "actionId"),
+        ({"kind": "member", "id": str(space.user_id)}, "tell", "config.userIds.0"),
+    ):
+        answer = await ask(client, space, **body)
+        assert places(answer) == {("automation", node, path, "read", True)}

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import psycopg
-from sqlalchemy import ColumnElement, Select, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, any_, case, exists, func, literal, or_, select
 from sqlalchemy.exc import OperationalError
 
 from models.automation.alert_rules.rules import (
@@ -320,7 +320,7 @@ async def rule_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
         SubjectKind.AUTOMATION: _rule.automation_id == id_,
         SubjectKind.CONNECTION: _rule.connection_id == id_,
         SubjectKind.MEMBER: or_(
-            _rule.saved_by_user_id == id_, _rule.recipient_user_ids.contains([id_])
+            _rule.saved_by_user_id == id_, literal(id_) == any_(_rule.recipient_user_ids)
         ),
     }[sought.kind]
     seen = and_(*_sees(actor, open_automations(actor, Level.VIEW)))
