@@ -11,6 +11,7 @@ from models.core.access.rules import Role, Scope
 from tests.support.automations import publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
+from tests.support.items import make as make_thing
 from tests.support.spaces import Space
 from tests.support.visitor import signed_in
 
@@ -146,9 +147,8 @@ async def furnish(client: Client, space: Space) -> Json:
     return made
 
 
-async def with_chart(client: Client, space: Space, made: Json) -> None:
-    item = {"kind": "dashboard", "title": "Figures"}
-    dashboard = data_of(await client.post(f"{space.path}/items", json=item), 201)
+async def with_chart(client: Client, made: Json) -> None:
+    made_item = await make_thing(client, "dashboard", "Figures")
     content = {
         "databaseId": made["id"],
         "type": "bar",
@@ -156,8 +156,8 @@ async def with_chart(client: Client, space: Space, made: Json) -> None:
         "aggregate": {"op": "sum", "field": "price"},
     }
     block = {"kind": "chart", "content": content, "x": 0, "y": 0, "w": 4, "h": 3}
-    path = f"/v1/surfaces/{dashboard['targetId']}/blocks"
-    answer = await client.post(path, json=block)
+    path = f"/v1/surfaces/{made_item['item']['targetId']}/blocks"
+    answer = await client.post(path, json={"blocks": [block]})
     assert answer.is_success, answer.text
 
 
@@ -347,3 +347,119 @@ async def test_secrets_actions_and_members_are_found(client: Client, space: Spac
     ):
         answer = await ask(client, space, **body)
         assert places(answer) == {("automation", node, path, "read", True)}
+
+
+async def test_connections_and_endpoints_are_found(client: Client, space: Space) -> None:
+    connection = {
+        "provider": "http",
+        "label": "Shop",
+        "config": {"baseUrl": "https://example.test/"},
+        "credentials": {"secret": "planted"},
+    }
+    made = data_of(
+        await client.post(f"{space.path}/integrations/connections", json=connection), 201
+    )
+    url = {"url": "https://hooks.example.test/"}
+    endpoint = data_of(await client.post(f"{space.path}/webhook-endpoints", json=url), 201)
+    nodes = [
+        {
+            "id": "call",
+            "kind": "http_request",
+            "config": {"url": "https://a.test", "connectionId": made["id"]},
+        },
+        {
+            "id": "send",
+            "kind": "send_webhook",
+            "config": {"endpointId": endpoint["id"], "type": "a"},
+        },
+    ]
+    graph = {"nodes": nodes, "edges": [{"from": "call", "to": "send"}]}
+    await publish(client, space, label="Call", graph=graph)
+    rule = {
+        "label": "Shop fails",
+        "condition": {"kind": "connection_failing", "connectionId": made["id"]},
+    }
+    data_of(await client.post(f"{space.path}/alert-rules", json=rule), 201)
+    answer = await ask(client, space, kind="connection", id=made["id"])
+    assert places(answer) == {
+        ("automation", "call", "config.connectionId", "read", True),
+        ("alert_rule", None, "condition.connectionId", "read", False),
+    }
+    answer = await ask(client, space, kind="webhook_endpoint", id=endpoint["id"])
+    assert places(answer) == {("automation", "send", "config.endpointId", "read", True)}
+
+
+async def test_forms_views_and_items_are_found(client: Client, space: Space) -> None:
+    made = await furnish(client, space)
+    await with_chart(client, made)
+    form = (await ask(client, space, kind="database", id=made["id"]))["places"]
+    form_id = next(one["itemId"] for one in form if one["kind"] == "form")
+    trigger = {"kind": "form_submitted", "formItemId": form_id}
+    text = {"type": "trigger", "value": "record.data.price"}
+    nodes = [
+        {"id": "take", "kind": "transform", "config": {"output": {"price": text}}},
+        {
+            "id": "read",
+            "kind": "query_records",
+            "config": {"databaseId": made["id"], "query": {"viewId": made["views"][0]["id"]}},
+        },
+    ]
+    graph = {"nodes": nodes, "edges": [{"from": "take", "to": "read"}]}
+    automation = await publish(client, space, label="Form", triggerConfig=trigger, graph=graph)
+    answer = await ask(client, space, kind="form", id=form_id)
+    assert places(answer) == {("automation", None, "triggerConfig.formItemId", "read", True)}
+    answer = await ask(client, space, kind="view", id=made["views"][0]["id"])
+    assert places(answer) == {("automation", "read", "config.query.viewId", "read", True)}
+    link = {"maxUses": 3}
+    path = f"/v1/workspaces/{space.id}/items/{made['itemId']}/share-links"
+    data_of(await client.post(path, json=link), 201)
+    answer = await ask(client, space, kind="database", id=made["id"])
+    kinds = {one["kind"] for one in answer["places"]}
+    assert kinds == {"action", "automation", "dashboard", "form", "share_link"}
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    found = places(answer)
+    assert ("automation", "take", "config.output.price.value", "read", True) in found
+    assert [one for one in answer["places"] if one["kind"] == "dashboard"]
+    await rename(client, made, "cost", rewrite=True)
+    now = data_of(await client.get(f"{space.path}/automations/{automation['id']}"))
+    assert now["graph"]["nodes"][0]["config"]["output"]["price"]["value"] == "record.data.cost"
+
+
+async def test_automations_and_data_sources_are_found(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE)
+    called = await publish(
+        client,
+        space,
+        label="Called",
+        triggerConfig={"kind": "automation_called"},
+        graph={"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}]},
+    )
+    node = {"id": "call", "kind": "call_automation", "config": {"automationId": called["id"]}}
+    graph = {"nodes": [node], "edges": [], "failureAutomationId": called["id"]}
+    await publish(client, space, label="Calls", graph=graph)
+    source = {
+        "label": "Prices",
+        "kind": "http_json",
+        "config": {"url": "https://example.test/rows"},
+        "targetDatabaseId": made["id"],
+        "fields": [{"sourcePath": "$.p", "fieldKey": "price", "label": "Price", "kind": "number"}],
+        "keyFields": ["price"],
+    }
+    rows = data_of(await client.post(f"{space.path}/data-sources", json=source), 201)
+    answer = await ask(client, space, kind="automation", id=called["id"])
+    assert places(answer) == {
+        ("automation", "call", "config.automationId", "read", True),
+        ("automation", None, "graph.failureAutomationId", "read", True),
+    }
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    assert places(answer) == {
+        ("data_source", None, "fields.0.fieldKey", "write", True),
+        ("data_source", None, "keyFields.0", "read", True),
+    }
+    await rename(client, made, "cost", rewrite=True)
+    shown = data_of(await client.get(f"{space.path}/data-sources/{rows['id']}"))
+    assert (shown["fields"][0]["fieldKey"], shown["keyFields"]) == ("cost", ["cost"])
+    answer = await ask(client, space, kind="data_source", id=rows["id"])
+    assert answer["total"] == 0
+    answer = await ask(client, space, kind="item", id=made["itemId"])
+    assert answer["total"] == 0
