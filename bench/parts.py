@@ -41,7 +41,7 @@ from bench.scale import scale
 from bench.starters import starter_times
 from bench.timers import due_timers, timer_starts
 from bench.webhooks import webhook_rate
-from bench.writes import write_rates
+from bench.writes import dry_run_costs, write_rates
 
 CONCURRENT = 10_000
 
@@ -95,6 +95,10 @@ async def _reads(m: Measuring) -> list[Figure]:
 
 async def _writes(m: Measuring) -> list[Figure]:
     return await write_rates(m.platform, m.route, m.rounds)
+
+
+async def _dry_runs(m: Measuring) -> list[Figure]:
+    return await dry_run_costs(m.platform, m.rounds)
 
 
 async def _copies(m: Measuring) -> list[Figure]:
@@ -237,6 +241,7 @@ PARTS: Mapping[str, Part] = {
     "webhooks": Part("signed webhook calls taken a second", _webhooks, 40),
     "reads": Part("records read a second", _reads, 40),
     "writes": Part("records written a second, in batches", _writes, 20),
+    "dry-runs": Part("milliseconds of a dry run, against its request", _dry_runs, 15),
     "starters": Part("seconds to seed a starter", _starters, 15),
     "timers": Part("timers started a second", _timers, 20),
     "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from runtime.database import Database, SingleStatement, Transaction, UnitOfWork
 from runtime.object_store import ObjectStore
+from runtime.postgresql.statements import PreparedStatement
 
 
 class _Hold:
@@ -51,10 +52,12 @@ class _Part(Transaction):
 
 
 _LOCK_TIMEOUT, _STATEMENT_TIMEOUT = "2s", "5s"
-_CAPTURING = select(
-    func.set_config("workspace.dry_run", "on", True),
-    func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
-    func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
+_CAPTURING = PreparedStatement(
+    select(
+        func.set_config("workspace.dry_run", "on", True),
+        func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
+        func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
+    )
 )
 
 
@@ -67,7 +70,7 @@ class DryRun(Transaction):
     @override
     async def begin(self) -> None:
         await super().begin()
-        await self.execute(_CAPTURING)
+        await _CAPTURING.rows(self, {})
 
     @override
     async def commit(self) -> None:

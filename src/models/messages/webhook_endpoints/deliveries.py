@@ -5,11 +5,12 @@ deliveries and the new place are written together, so an event becomes one deliv
 endpoint, after any crash.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain, takewhile
+from typing import Protocol
 
-from sqlalchemy import Uuid, bindparam, exists, func, select, update
+from sqlalchemy import Uuid, bindparam, exists, func, or_, select, update
 
 from models.core.access.rules import MANAGERS
 from models.core.base import Id, JsonObject
@@ -25,7 +26,13 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
-from models.messages.workspace_events.log import EventRow, events_between, has_grown, head
+from models.messages.workspace_events.log import (
+    EventRow,
+    events_between,
+    events_of_dry_run,
+    has_grown,
+    head,
+)
 from models.messages.workspace_events.rules import EventType
 from models.people.members import members_with
 from runtime.clock import wire_timestamp
@@ -114,21 +121,36 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     return len(events)
 
 
-async def endpoints_wanting(
-    work: UnitOfWork, workspace_id: Id, types: Collection[str]
-) -> Sequence[tuple[Id, str]]:
-    """The enabled endpoints of a workspace, each with every one of these types that it is sent."""
-    statement = (
-        select(_endpoint.id, _endpoint.event_types)
-        .where(_endpoint.workspace_id == workspace_id, _endpoint.enabled)
-        .order_by(_endpoint.id)
+class WantedEvents(Protocol):
+    """Events of one type about one item, if any, which an endpoint would be sent."""
+
+    endpoint_id: Id
+    type: str
+    item_id: Id | None
+    number: int
+
+
+_OWN = _endpoint.workspace_id == bindparam("workspace_id", type_=Uuid), _endpoint.enabled
+# Most workspaces have no endpoint: then no event is read.
+_TRIED = events_of_dry_run("workspace_id", exists(select(_endpoint.id).where(*_OWN))).subquery()
+_WANTED = PreparedStatement(
+    select(_endpoint.id.label("endpoint_id"), _TRIED.c.type, _TRIED.c.item_id, _TRIED.c.number)
+    .join(
+        _TRIED,
+        or_(
+            func.cardinality(_endpoint.event_types) == 0,
+            _TRIED.c.type == func.any(_endpoint.event_types),
+        ),
     )
-    return [
-        (row.id, kind)
-        for row in await work.rows(statement)
-        for kind in types
-        if not row.event_types or kind in row.event_types
-    ]
+    .where(*_OWN)
+    .order_by(_endpoint.id),
+    WantedEvents,
+)
+
+
+async def wanted_events(work: UnitOfWork, workspace_id: Id) -> Sequence[WantedEvents]:
+    """The events of this dry run that endpoints would be sent."""
+    return await _WANTED.rows(work, {"workspace_id": workspace_id})
 
 
 async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EXPIRED) -> int:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
+    Select,
     Text,
     Uuid,
     bindparam,
@@ -192,6 +193,23 @@ async def events_between(
         "most": most,
     }
     return await _BETWEEN.rows(work, parameters)
+
+
+def events_of_dry_run(workspace_id: str, condition: ColumnElement[bool]) -> Select[Any]:
+    """The events for all members that a dry run has written, counted by type and item.
+
+    `workspace_id` names the parameter. Their numbers are negative, and only the dry run sees them.
+    """
+    return (
+        select(_event.type, _event.item_id, func.count().label("number"))
+        .where(
+            _event.workspace_id == bindparam(workspace_id, type_=Uuid),
+            _event.seq < 0,
+            _event.audience_user_id.is_(None),
+            condition,
+        )
+        .group_by(_event.type, _event.item_id)
+    )
 
 
 _END_OF_NEXT = PreparedStatement(

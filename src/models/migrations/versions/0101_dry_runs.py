@@ -8,62 +8,61 @@ branch_labels = None
 depends_on = None
 
 CAPTURED = (
-    # The table, how the item is found that decides who sees a row, and the names of its key.
-    ("workspace", "", "id"),
-    ("workspace_member", "", "user_id"),
-    ("api_key", "", "id"),
-    ("invitation", "", "id"),
-    ("experiment", "", "id"),
-    ("audience_segment", "", "key"),
-    ("release_notice", "", "id"),
-    ("notification_preference", "", "user_id"),
-    ("home_layout", "", "user_id"),
-    ("webhook_endpoint", "", "id"),
-    ("push_device", "", "id"),
-    ("notification", "item_id", "id"),
-    ("delivery", "", "id"),
-    ("trigger_event", "", "id"),
-    ("workspace_event", "item_id", "seq"),
-    ("job", "", "id"),
-    ("pause", "", "id"),
-    ("outbox", "", "id"),
-    ("item", "id", "id"),
-    ("item_grant", "item_id", "item_id", "user_id"),
-    ("file", "", "id"),
-    ("surface", "surface", "id"),
-    ("block", "surface_id", "id"),
-    ("surface_comment", "surface_id", "id"),
-    ("share_link", "workspace_item_id", "id"),
-    ("database", "item_id", "id"),
-    ("field", "database_id", "id"),
-    ("view", "database_id", "id"),
-    ("record", "database_id", "id"),
-    ("record_link", "record_id", "record_id", "field_id", "target_id"),
-    ("record_template", "database_id", "id"),
-    ("record_comment", "record_id", "id"),
-    ("form", "item_id", "id"),
-    ("time_entry", "item_id", "id"),
-    ("connection", "", "id"),
-    ("provider_switch", "", "provider"),
-    ("data_source", "item_id", "id"),
-    ("data_source_run", "data_source_id", "id"),
-    ("mount", "item_id", "id"),
-    ("outbound_place", "", "id"),
-    ("action", "item_id", "id"),
-    ("action_run", "action_id", "id"),
-    ("automation", "item_id", "id"),
-    ("automation_version", "automation_id", "id"),
-    ("automation_run", "automation_id", "id"),
-    ("debounced_change", "automation_id", "automation_id", "record_id"),
-    ("circuit_breaker", "automation_id", "automation_id"),
-    ("incident", "automation_id", "id"),
-    ("run_operation", "", "id"),
-    ("saved_run_filter", "", "id"),
-    ("alert_rule", "", "id"),
-    ("workspace_secret", "", "name"),
-    ("change_set", "", "id"),
-    ("legacy_import_run", "", "id"),
-    ("model_settings", "", "workspace_id"),
+    # The table, what it belongs to and the column that names it, and the columns of its key.
+    ("workspace", "", "", "id"),
+    ("workspace_member", "", "", "user_id"),
+    ("api_key", "", "", "id"),
+    ("invitation", "", "", "id"),
+    ("experiment", "", "", "id"),
+    ("audience_segment", "", "", "key"),
+    ("release_notice", "", "", "id"),
+    ("notification_preference", "", "", "user_id"),
+    ("home_layout", "", "", "user_id"),
+    ("webhook_endpoint", "", "", "id"),
+    ("push_device", "", "", "id"),
+    ("notification", "item", "item_id", "id"),
+    ("delivery", "", "", "id"),
+    ("trigger_event", "", "", "id"),
+    ("job", "", "", "id"),
+    ("pause", "", "", "id"),
+    ("outbox", "", "", "id"),
+    ("item", "item", "id", "id"),
+    ("item_grant", "item", "item_id", "item_id", "user_id"),
+    ("file", "", "", "id"),
+    ("surface", "surface", "id", "id"),
+    ("block", "surface", "surface_id", "id"),
+    ("surface_comment", "surface", "surface_id", "id"),
+    ("share_link", "item", "workspace_item_id", "id"),
+    ("database", "item", "item_id", "id"),
+    ("field", "database", "database_id", "id"),
+    ("view", "database", "database_id", "id"),
+    ("record", "database", "database_id", "id"),
+    ("record_link", "record", "record_id", "record_id", "field_id", "target_id"),
+    ("record_template", "database", "database_id", "id"),
+    ("record_comment", "record", "record_id", "id"),
+    ("form", "item", "item_id", "id"),
+    ("time_entry", "item", "item_id", "id"),
+    ("connection", "", "", "id"),
+    ("provider_switch", "", "", "provider"),
+    ("data_source", "item", "item_id", "id"),
+    ("data_source_run", "data_source", "data_source_id", "id"),
+    ("mount", "item", "item_id", "id"),
+    ("outbound_place", "", "", "id"),
+    ("action", "item", "item_id", "id"),
+    ("action_run", "action", "action_id", "id"),
+    ("automation", "item", "item_id", "id"),
+    ("automation_version", "automation", "automation_id", "id"),
+    ("automation_run", "automation", "automation_id", "id"),
+    ("debounced_change", "automation", "automation_id", "automation_id", "record_id"),
+    ("circuit_breaker", "automation", "automation_id", "automation_id"),
+    ("incident", "automation", "automation_id", "id"),
+    ("run_operation", "", "", "id"),
+    ("saved_run_filter", "", "", "id"),
+    ("alert_rule", "", "", "id"),
+    ("workspace_secret", "", "", "name"),
+    ("change_set", "", "", "id"),
+    ("legacy_import_run", "", "", "id"),
+    ("model_settings", "", "", "workspace_id"),
 )
 
 CAPTURE = """
@@ -73,53 +72,56 @@ CREATE UNLOGGED TABLE dry_run_change (
     source VARCHAR NOT NULL,
     subject VARCHAR NOT NULL,
     workspace_id UUID,
-    item_id UUID,
+    place VARCHAR,
+    place_id UUID,
     before JSONB,
     after JSONB,
     CONSTRAINT pk_dry_run_change PRIMARY KEY (transaction_id, position)
 );
 
-CREATE FUNCTION item_of_row(place text, written jsonb) RETURNS uuid LANGUAGE plpgsql AS $$
-DECLARE
-    named uuid := (written ->> place)::uuid;
-BEGIN
-    IF place = 'surface' THEN
-        RETURN coalesce(
-            (written ->> 'item_id')::uuid,
-            (SELECT item_id FROM database WHERE id = (written ->> 'database_id')::uuid)
-        );
-    END IF;
-    RETURN CASE place
-        WHEN 'database_id' THEN (SELECT item_id FROM database WHERE id = named)
-        WHEN 'record_id' THEN (
+CREATE FUNCTION item_of_place(place text, named uuid) RETURNS uuid LANGUAGE sql STABLE AS $$
+    SELECT CASE place
+        WHEN 'item' THEN named
+        WHEN 'database' THEN (SELECT item_id FROM database WHERE id = named)
+        WHEN 'record' THEN (
             SELECT database.item_id FROM record
             JOIN database ON database.id = record.database_id WHERE record.id = named
         )
-        WHEN 'surface_id' THEN (
+        WHEN 'surface' THEN (
             SELECT coalesce(surface.item_id, database.item_id) FROM surface
             LEFT JOIN database ON database.id = surface.database_id WHERE surface.id = named
         )
-        WHEN 'automation_id' THEN (SELECT item_id FROM automation WHERE id = named)
-        WHEN 'action_id' THEN (SELECT item_id FROM action WHERE id = named)
-        WHEN 'data_source_id' THEN (SELECT item_id FROM data_source WHERE id = named)
-        ELSE named
-    END;
-END
+        WHEN 'automation' THEN (SELECT item_id FROM automation WHERE id = named)
+        WHEN 'action' THEN (SELECT item_id FROM action WHERE id = named)
+        WHEN 'data_source' THEN (SELECT item_id FROM data_source WHERE id = named)
+    END
 $$;
 
 CREATE FUNCTION capture_dry_run() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    before jsonb := CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) END;
-    after jsonb := CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) END;
-    written jsonb := coalesce(after, before);
+    before jsonb;
+    after jsonb;
+    written jsonb;
 BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        before := to_jsonb(OLD);
+        written := before;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        after := to_jsonb(NEW);
+        written := after;
+    END IF;
     INSERT INTO dry_run_change
-        (transaction_id, source, subject, workspace_id, item_id, before, after)
+        (transaction_id, source, subject, workspace_id, place, place_id, before, after)
     VALUES (
         pg_current_xact_id()::text::bigint, TG_TABLE_NAME,
-        concat_ws('/', written ->> TG_ARGV[1], written ->> TG_ARGV[2], written ->> TG_ARGV[3]),
-        (written ->> 'workspace_id')::uuid,
-        CASE WHEN TG_ARGV[0] <> '' THEN item_of_row(TG_ARGV[0], written) END,
+        CASE TG_NARGS
+            WHEN 3 THEN written ->> TG_ARGV[2]
+            ELSE concat_ws(
+                '/', written ->> TG_ARGV[2], written ->> TG_ARGV[3], written ->> TG_ARGV[4]
+            )
+        END,
+        (written ->> 'workspace_id')::uuid, TG_ARGV[0], (written ->> TG_ARGV[1])::uuid,
         before, after
     );
     RETURN NULL;
@@ -181,5 +183,5 @@ def downgrade() -> None:
     cursor.execute("ALTER TABLE request_log DROP COLUMN dry_run")
     cursor.execute(NUMBER.format(of_dry_runs=""))
     cursor.execute("DROP FUNCTION capture_dry_run CASCADE")
-    cursor.execute("DROP FUNCTION item_of_row")
+    cursor.execute("DROP FUNCTION item_of_place")
     cursor.execute("DROP TABLE dry_run_change")

@@ -7,6 +7,7 @@ shown: what holds a secret, or belongs to the platform itself, is in no list.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from pydantic.alias_generators import to_camel
 
@@ -131,10 +132,12 @@ def difference(kind: str, before: JsonObject | None, after: JsonObject | None) -
     operation = operation_of(before, after)
     old = None if operation is ChangeOperation.RESTORED else _shown(kind, before)
     new = None if operation is ChangeOperation.DELETED else _shown(kind, after)
-    changed = [key for key in {**(old or {}), **(new or {})} if _differ(old, new, key)]
+    if old is None or new is None:
+        return Difference(operation, sorted((old or new or {}).keys()), old, new)
+    changed = sorted(key for key in {**old, **new} if _differ(old, new, key))
     if operation is ChangeOperation.UPDATED and not changed:
         return None
-    return Difference(operation, sorted(changed), _only(old, changed), _only(new, changed))
+    return Difference(operation, changed, _only(old, changed), _only(new, changed))
 
 
 def operation_of(before: JsonObject | None, after: JsonObject | None) -> ChangeOperation:
@@ -153,19 +156,26 @@ def _shown(kind: str, row: JsonObject | None) -> JsonObject | None:
     if row is None:
         return None
     values: JsonObject = {}
-    for column in REPORTED[kind].columns:
+    for column, key in _keys(kind):
         value = row.get(column)
-        if column in _BY_KEY and kind == "record":
+        if key is None:
             values.update(value or {})
         elif value is not None:
-            values[to_camel(column)] = value
+            values[key] = value
     return values
 
 
-def _differ(old: JsonObject | None, new: JsonObject | None, key: str) -> bool:
-    sides = [one if one is not None else {} for one in (old, new)]
-    return len({key in one for one in sides}) > 1 or bool(sides[0].get(key) != sides[1].get(key))
+@cache
+def _keys(kind: str) -> Sequence[tuple[str, str | None]]:
+    """The shown columns, with their keys on the wire; None where the column has keys itself."""
+    by_key = _BY_KEY if kind == "record" else frozenset()
+    columns = REPORTED[kind].columns
+    return [(column, None if column in by_key else to_camel(column)) for column in columns]
 
 
-def _only(values: JsonObject | None, keys: Sequence[str]) -> JsonObject | None:
-    return None if values is None else {key: values[key] for key in keys if key in values}
+def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
+    return (key in old) != (key in new) or bool(old.get(key) != new.get(key))
+
+
+def _only(values: JsonObject, keys: Sequence[str]) -> JsonObject:
+    return {key: values[key] for key in keys if key in values}

@@ -8,7 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import BigInteger, Integer, Text, bindparam, cast, func, select
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automations.queries import labels_of
 from models.automation.triggers.dispatch import answer_events
@@ -16,8 +29,13 @@ from models.content.items.queries import seen_before_trash
 from models.core.access.rules import MANAGERS, Actor, Principal, Scope
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.webhook_endpoints.deliveries import endpoints_wanting
-from models.workspace.changes.differences import REPORTED, ChangeOperation, difference
+from models.messages.webhook_endpoints.deliveries import wanted_events
+from models.workspace.changes.differences import (
+    REPORTED,
+    ChangeOperation,
+    Difference,
+    difference,
+)
 from models.workspace.changes.shapes import (
     ChangeCount,
     ChangedResource,
@@ -48,23 +66,55 @@ class _Captured(Protocol):
 
 
 _change = dry_run_change.c
-_CAPTURED = PreparedStatement(
-    select(
-        _change.position,
-        _change.source,
-        _change.subject,
-        _change.workspace_id,
-        _change.item_id,
-        _change.before,
-        _change.after,
-    )
+_captured = (
+    select(dry_run_change)
     .where(
         _change.transaction_id
         == cast(cast(func.pg_current_xact_id_if_assigned(), Text), BigInteger),
         _change.position > bindparam("after", type_=BigInteger),
     )
     .order_by(_change.position)
-    .limit(bindparam("most", type_=Integer)),
+    .limit(bindparam("most", type_=Integer))
+    .cte("captured")
+)
+# Rows of few places: the item of each place is looked up once.
+_placed = (
+    select(
+        _captured.c.place,
+        _captured.c.place_id,
+        func.item_of_place(_captured.c.place, _captured.c.place_id, type_=Uuid).label("item_id"),
+    )
+    .group_by(_captured.c.place, _captured.c.place_id)
+    .cte("placed")
+)
+# Of very many new records the last ones are counted, and none of their values is read.
+_AFTER = case(
+    (
+        and_(
+            _captured.c.source == "record",
+            _captured.c.before.is_(None),
+            func.row_number().over(order_by=_captured.c.position) > 2 * MOST_RESOURCES,
+        ),
+        literal({}, JSONB),
+    ),
+    else_=_captured.c.after,
+)
+_CAPTURED = PreparedStatement(
+    select(
+        _captured.c.position,
+        _captured.c.source,
+        _captured.c.subject,
+        _captured.c.workspace_id,
+        _placed.c.item_id,
+        _captured.c.before,
+        _AFTER.label("after"),
+    )
+    .join(
+        _placed,
+        and_(_placed.c.place == _captured.c.place, _placed.c.place_id == _captured.c.place_id),
+        isouter=True,
+    )
+    .order_by(_captured.c.position),
     _Captured,
 )
 
@@ -92,43 +142,43 @@ async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -
     A caller who is in no workspace sees the workspaces that they enter. Events of the transaction
     are dispatched here, in place of the dispatcher: the runs that would start do start.
     """
-    captured = await _captured(work, 0)
+    captured = await _read_captured(work, 0)
     events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
     if events:
         await answer_events(work, events)
-        captured += await _captured(work, captured[-1].position)
+        captured += await _read_captured(work, captured[-1].position)
     rows = _folded(captured)
     if actor is None:
         entered = [row for row in rows if _is_entered(caller, row)]
-        return _changes(list(_resources(caller, frozenset(Scope), entered)), rows)
+        return _changes(list(_differences(caller, frozenset(Scope), entered)), rows)
     items = {row.item_id for row in rows if row.item_id is not None}
     open_items = await seen_before_trash(work, actor, items)
     readable = [row for row in rows if _is_visible(actor, open_items, row)]
     return _changes(
-        list(_resources(caller, actor.scopes, readable)),
+        list(_differences(caller, actor.scopes, readable)),
         rows,
         automations=await _automations(work, actor, readable),
-        messages=[*_notifications(readable), *await _webhooks(work, actor, readable)],
+        messages=[*_notifications(readable), *await _webhooks(work, actor)],
     )
 
 
 def _changes(
-    resources: Sequence[ChangedResource],
+    differences: Sequence[tuple[_Written, Difference]],
     rows: Iterable[_Written],
     automations: Sequence[StartedAutomation] = (),
     messages: Sequence[SentMessage] = (),
 ) -> DryRunChanges:
     return DryRunChanges(
-        counts=_counts(resources),
-        resources=[*resources[:MOST_RESOURCES]],
-        omitted=max(0, len(resources) - MOST_RESOURCES),
+        counts=_counts(differences),
+        resources=[_resource(*one) for one in differences[:MOST_RESOURCES]],
+        omitted=max(0, len(differences) - MOST_RESOURCES),
         automations=[*automations],
         messages=[*messages],
         work=_work(rows),
     )
 
 
-async def _captured(work: UnitOfWork, after: int) -> list[_Captured]:
+async def _read_captured(work: UnitOfWork, after: int) -> list[_Captured]:
     return [*await _CAPTURED.rows(work, {"after": after, "most": MOST_ROWS})]
 
 
@@ -162,30 +212,35 @@ def _is_entered(caller: Principal, row: _Written) -> bool:
     return row.before is None and (row.source == "workspace" or is_own)
 
 
-def _resources(
+def _differences(
     caller: Principal, scopes: Set[Scope], rows: Iterable[_Written]
-) -> Iterator[ChangedResource]:
+) -> Iterator[tuple[_Written, Difference]]:
     for row in rows:
         reported = REPORTED.get(row.source)
         if reported is None or reported.scope not in scopes:
             continue
         owner = None if reported.owner is None else row.values.get(reported.owner)
-        change = difference(row.source, row.before, row.after)
-        if change is None or owner not in {None, str(caller.user_id)}:
+        if owner not in {None, str(caller.user_id)}:
             continue
-        yield ChangedResource(
-            kind=row.source,
-            id=row.subject,
-            operation=change.operation,
-            item_id=row.item_id,
-            changed_keys=[*change.changed_keys],
-            before=change.before,
-            after=change.after,
-        )
+        change = difference(row.source, row.before, row.after)
+        if change is not None:
+            yield row, change
 
 
-def _counts(resources: Iterable[ChangedResource]) -> list[ChangeCount]:
-    numbers = Counter((row.kind, row.operation) for row in resources)
+def _resource(row: _Written, change: Difference) -> ChangedResource:
+    return ChangedResource(
+        kind=row.source,
+        id=row.subject,
+        operation=change.operation,
+        item_id=row.item_id,
+        changed_keys=[*change.changed_keys],
+        before=change.before,
+        after=change.after,
+    )
+
+
+def _counts(differences: Iterable[tuple[_Written, Difference]]) -> list[ChangeCount]:
+    numbers = Counter((row.source, change.operation) for row, change in differences)
     return [
         ChangeCount(kind=kind, **{operation.value: numbers[kind, operation] for operation in _ALL})
         for kind in dict.fromkeys(kind for kind, _ in numbers)
@@ -238,26 +293,26 @@ def _notifications(rows: Iterable[_Written]) -> Iterator[SentMessage]:
         )
 
 
-async def _webhooks(
-    work: UnitOfWork, actor: Actor, rows: Iterable[_Written]
-) -> Sequence[SentMessage]:
+async def _webhooks(work: UnitOfWork, actor: Actor) -> Sequence[SentMessage]:
     """The calls of webhook endpoints, which a worker makes from the log of the workspace."""
-    events = Counter(
-        row.values["type"]
-        for row in rows
-        if row.source == "workspace_event" and row.values["audience_user_id"] is None
-    )
-    if not events or Scope.WEBHOOKS_READ not in actor.scopes:
+    if Scope.WEBHOOKS_READ not in actor.scopes:
         return []
+    events = await wanted_events(work, actor.workspace_id)
+    items = {event.item_id for event in events if event.item_id is not None}
+    open_items = await seen_before_trash(work, actor, items)
+    numbers: Counter[tuple[Id, str]] = Counter()
+    for event in events:
+        if event.item_id is None or event.item_id in open_items:
+            numbers[event.endpoint_id, event.type] += event.number
     return [
         SentMessage(
             channel=DeliveryChannel.WEBHOOK,
             kind=kind,
             user_id=None,
             endpoint_id=endpoint_id,
-            count=events[kind],
+            count=count,
         )
-        for endpoint_id, kind in await endpoints_wanting(work, actor.workspace_id, events)
+        for (endpoint_id, kind), count in numbers.items()
     ]
 
 

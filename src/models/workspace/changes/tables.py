@@ -78,8 +78,8 @@ class ChangeSet(SQLModel, table=True):
 class DryRunChange(SQLModel, table=True):
     """A row that a dry run has written, before and after one statement; a trigger captures it.
 
-    `source` is its table and `subject` its key there. `item_id` is the item that decides who sees
-    it. No row of this table is ever committed, so it needs neither WAL nor a retention.
+    `source` is its table and `subject` its key there. Its item, which decides who sees it, follows
+    from `place` and `place_id`. No row is ever committed, so there is neither WAL nor a retention.
     """
 
     __tablename__ = "dry_run_change"
@@ -92,7 +92,8 @@ class DryRunChange(SQLModel, table=True):
     source: str
     subject: str
     workspace_id: Id | None = None
-    item_id: Id | None = None
+    place: str | None = None
+    place_id: Id | None = None
     before: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     after: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
 
