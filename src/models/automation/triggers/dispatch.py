@@ -208,7 +208,7 @@ async def answer_events(work: UnitOfWork, event_ids: Sequence[int]) -> None:
     """Answer events of this very transaction, as `dispatch` does once it is committed."""
     cache = SubscriberCache(work)
     for event in await _NAMED.rows(work, {"ids": list(event_ids)}):
-        await _answer_all(work, event, await cache.subscribers_of(event))
+        await _answer_all(work, event, await cache.subscribers_of(event), [])
 
 
 def backoff(attempts: int) -> timedelta:

@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0102"
-down_revision = "0098"
+revision = "0101"
+down_revision = "0100"
 branch_labels = None
 depends_on = None
 

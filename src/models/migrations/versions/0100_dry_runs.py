@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0101"
-down_revision = "0098"
+revision = "0100"
+down_revision = "0099"
 branch_labels = None
 depends_on = None
 
