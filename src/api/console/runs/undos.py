@@ -74,7 +74,7 @@ async def _page(
     turn = request.page("console run undos", _LISTED, None, run_id)
     listed = await list_undos(request.work, request.actor, automation_id, run_id, turn)
     shell = await shell_of(request)
-    wanted = {"preview": True} if undo_id is None else {"preview": True, "undoId": str(undo_id)}
+    preview = {"preview": True} if undo_id is None else {"preview": True, "undoId": str(undo_id)}
     place = {"automation_id": automation_id, "run_id": run_id}
     return page(
         request,
@@ -87,5 +87,5 @@ async def _page(
         problem=refusal,
         listed=listed.run_undos,
         place=f"/workspaces/{request.workspace_id}/automations/{automation_id}/runs/{run_id}",
-        api=shell.calls((api.undo_automation_run, wanted), **place),
+        api=shell.calls((api.undo_automation_run, preview), **place),
     )

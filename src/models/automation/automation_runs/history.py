@@ -445,7 +445,7 @@ def _ids(ids: Collection[Id]) -> ColumnElement[Any]:
 
 
 class OutsideEffect(Protocol):
-    """A node whose effect was outside of records, and in how many places it succeeded or failed."""
+    """A node whose effect was outside of records, with the number of its successes and failures."""
 
     automation_id: Id
     automation_label: str | None

@@ -69,15 +69,15 @@ async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequenc
     """Write down runs that were named by their ids, each once; returns their number."""
     unique = list(dict.fromkeys(run_ids))
     listed = func.unnest(literal(unique, ARRAY(Uuid)))
-    named = listed.table_valued("id", with_ordinality="place").render_derived("named")
-    place: ColumnElement[Any] = named.c.place
-    source: FromClause = named
+    listed_runs = listed.table_valued("id", with_ordinality="place").render_derived("named")
+    place: ColumnElement[Any] = listed_runs.c.place
+    source: FromClause = listed_runs
     if operation.action == OperationAction.UNDO:
         # What wrote last is reverted first, in any order of the ids.
-        source = named.outerjoin(RUN.id.table, RUN.id == named.c.id)
-        order = (RUN.created_at.nulls_first(), RUN.id, named.c.place)
+        source = listed_runs.outerjoin(RUN.id.table, RUN.id == listed_runs.c.id)
+        order = (RUN.created_at.nulls_first(), RUN.id, listed_runs.c.place)
         place = func.row_number().over(order_by=order)
-    return await _write(work, select(*_of(operation), place, named.c.id).select_from(source))
+    return await _write(work, select(*_of(operation), place, listed_runs.c.id).select_from(source))
 
 
 async def select_more(

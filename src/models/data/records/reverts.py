@@ -130,14 +130,19 @@ class Reverting:
         )
         if stage is Stage.RESTORE:
             missing = sorted(set(record_ids) - {row.id for row in places})
-            conflicts += [_about(one, Conflict(ConflictReason.DELETED)) for one in missing]
+            conflicts += [
+                _about(record_id, Conflict(ConflictReason.DELETED)) for record_id in missing
+            ]
         for database_id, rows in groupby(places, key=lambda row: row.database_id):
             ids = [row.id for row in rows]
             schema = await self._opened(work, database_id)
             if isinstance(schema, ConflictReason):
                 if stage is Stage.RESTORE:
                     seen = database_id if schema is not ConflictReason.NOT_VISIBLE else None
-                    conflicts += [RecordConflict(one, seen, None, Conflict(schema)) for one in ids]
+                    conflict = Conflict(schema)
+                    conflicts += [
+                        RecordConflict(record_id, seen, None, conflict) for record_id in ids
+                    ]
                 continue
             conflicts += await self._in_database(work, schema, ids, stage)
         return conflicts
@@ -170,7 +175,7 @@ class Reverting:
                 writes.append(_write(schema, record_id, plan))
         attempt = _Attempt(self.actor, schema)
         await attempt.write(work, writes)
-        conflicts += [_of(rows[one], conflict) for one, conflict in attempt.conflicts]
+        conflicts += [_of(rows[record_id], conflict) for record_id, conflict in attempt.conflicts]
         return conflicts
 
     async def _plans(

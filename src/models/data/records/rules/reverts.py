@@ -192,7 +192,7 @@ class Reader:
         An undo is known by its values: it leads to what was there before the steps it takes away.
         """
         stack: list[_Step] = []
-        removed: _Removed = []
+        undone_steps: _Removed = []
         for step in steps:
             undo_id = step.change.undo_id
             if undo_id is None or undo_id in self.cause.undo_ids:
@@ -202,7 +202,7 @@ class Reader:
                 continue
             ways = [_take, _return] if self._takes_steps(undo_id) else [_return, _take]
             earlier = self.undone.get(undo_id)
-            if not any(way(stack, removed, step, earlier, same) for way in ways):
+            if not any(way(stack, undone_steps, step, earlier, same) for way in ways):
                 stack.append(step)
         return stack
 
@@ -315,7 +315,7 @@ def _drop_circle(stack: list[_Step]) -> None:
 
 
 def _take(
-    stack: list[_Step], removed: _Removed, step: _Step, _earlier: Id | None, same: Same
+    stack: list[_Step], undone_steps: _Removed, step: _Step, _earlier: Id | None, same: Same
 ) -> bool:
     """Take the steps away that an undo reverted; False when there are none.
 
@@ -326,28 +326,28 @@ def _take(
     for is_same in (same_json, same):
         for place in reversed(range(len(stack))):
             if is_same(stack[place].before, step.after):
-                removed.append((undo_id, stack[place:]))
+                undone_steps.append((undo_id, stack[place:]))
                 del stack[place:]
                 return True
     return False
 
 
 def _return(
-    stack: list[_Step], removed: _Removed, step: _Step, earlier: Id | None, same: Same
+    stack: list[_Step], undone_steps: _Removed, step: _Step, earlier: Id | None, same: Same
 ) -> bool:
     """Return the steps that an undone undo took away; False when there are none.
 
-    They are those of the earlier undo, or else the last ones with the same values.
+    The earlier undo took them away, or else they are the last ones with the same values.
     """
     fitting = [
-        one
-        for one in removed
-        if same(one[1][0].before, step.before) and same(one[1][-1].after, step.after)
+        (undo_id, steps)
+        for undo_id, steps in undone_steps
+        if same(steps[0].before, step.before) and same(steps[-1].after, step.after)
     ]
     if not fitting:
         return False
-    entry = next((one for one in fitting if one[0] == earlier), fitting[-1])
-    removed.remove(entry)
+    entry = next((entry for entry in fitting if entry[0] == earlier), fitting[-1])
+    undone_steps.remove(entry)
     stack += entry[1]
     return True
 

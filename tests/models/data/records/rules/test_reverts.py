@@ -127,7 +127,7 @@ def test_another_run_that_ended_where_it_began_changed_nothing() -> None:
     assert reasons(plan([write(1, 1, 2), *person], now=2)) == [ConflictReason.CHANGED_SINCE]
 
 
-def test_a_record_that_a_person_restored_is_told_apart_from_one_that_was_not_archived() -> None:
+def test_a_restored_record_is_deleted_or_archived_as_it_was_before() -> None:
     restored = Change(1, ChangeKind.RESTORED, {}, {}, undo_id=UNDO)
     cause = Cause(undo_ids={UNDO})
     assert plan([restored], cause=cause, prior=ChangeKind.DELETED).stage is Stage.TRASH
