@@ -12,12 +12,13 @@ from typing import Annotated, Any, Protocol
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Select,
-    Subquery,
     Text,
+    Uuid,
+    any_,
     cast,
-    exists,
     func,
     literal,
     or_,
@@ -41,7 +42,9 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 WINDOW = 10_000
-"""Events that one page, and one summary, looks through."""
+"""Events that one page of a search, and one summary, looks through."""
+GLANCE = 1_000
+"""Events that a page without a search looks through for those that the actor sees."""
 _MOST_OUTCOMES = 20
 _MOST_OF_ONE = 500
 _SUMMARY = ("id", "source", "subject_id", "payload_bytes", "received_at")
@@ -203,34 +206,54 @@ async def list_events(
             open_automations(actor, Level.VIEW).where(AUTOMATION.id == query.automation_id),
             "automation",
         )
-    window = _window(actor, page, query).subquery("candidate")
-    is_seen = exists().where(
-        _outcome.workspace_id == actor.workspace_id,
-        _outcome.event_id == _event.id,
-        _outcome.automation_id.in_(open_automations(actor, Level.VIEW)),
-        *query.judged(),
+    most = WINDOW if query.searches() else GLANCE
+    # Read first: PostgreSQL would rather join all events than follow the index of these few.
+    window = await work.rows(_window(actor, page, query, most), of=_Position)
+    ids = literal(list(dict.fromkeys(place.id for place in window)), ARRAY(Uuid))
+    # By the limit each event is asked by the index, and never all outcomes for a join.
+    seen = (
+        select(_outcome.id)
+        .where(
+            _outcome.workspace_id == actor.workspace_id,
+            _outcome.event_id == _event.id,
+            _outcome.automation_id.in_(open_automations(actor, Level.VIEW)),
+            *query.judged(),
+        )
+        .limit(1)
+        .scalar_subquery()
     )
-    shown = [_event[name] for name in _SUMMARY]
     rows = await work.rows(
-        select(*shown)
-        .select_from(window)
-        .join(inbox_event, _event.id == window.c.id)
-        .where(_event.workspace_id == actor.workspace_id, is_seen, *query.searches())
+        select(*(_event[name] for name in _SUMMARY))
+        .where(
+            _event.workspace_id == actor.workspace_id,
+            _event.id == any_(ids),
+            seen.is_not(None),
+            *query.searches(),
+        )
         .order_by(_event.received_at.desc(), _event.id.desc())
         .limit(page.fetch),
         of=_Row,
     )
-    found = page.of(rows, lambda row: (row.received_at, row.id))
-    if found.cursor is None:
-        found = Page(found.items, await _behind(work, page, window))
-    outcomes = await _outcomes(work, actor, [row.id for row in found.items], _MOST_OUTCOMES)
+    shown = page.of(rows, lambda row: (row.received_at, row.id))
+    if shown.cursor is None and len(window) == most:
+        last = window[-1]
+        shown = Page(shown.items, page.cursor_behind(last.received_at, last.id))
+    outcomes = await _outcomes(work, actor, [row.id for row in shown.items], _MOST_OUTCOMES)
     return TriggerEventList.of(
-        found, lambda row: TriggerEventSummary(**_summary(row), outcomes=outcomes.get(row.id, []))
+        shown, lambda row: TriggerEventSummary(**_summary(row), outcomes=outcomes.get(row.id, []))
     )
 
 
-def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery) -> Select[Any]:
-    """The newest events by what an index answers: their automation, their outcome, their time."""
+class _Position(Protocol):
+    received_at: datetime
+    id: Id
+
+
+def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, most: int) -> Select[Any]:
+    """The newest events by what an index answers: their automation, their outcome, their time.
+
+    One with several outcomes may be there several times.
+    """
     judged = query.judged()
     table, event_id = (inbox_outcome, _outcome.event_id) if judged else (inbox_event, _event.id)
     moment = table.c.received_at
@@ -244,21 +267,9 @@ def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery) -> Sele
     return (
         select(moment.label("received_at"), event_id.label("id"))
         .where(*conditions)
-        .group_by(moment, event_id)
         .order_by(moment.desc(), event_id.desc())
-        .limit(WINDOW)
+        .limit(most)
     )
-
-
-async def _behind(work: UnitOfWork, page: PageRequest, window: Subquery) -> str | None:
-    """The cursor behind the window; None when there is nothing beyond."""
-    oldest = select(window.c.received_at, window.c.id).order_by(window.c.received_at, window.c.id)
-    last = await work.first(
-        oldest.add_columns(func.count().over().label("size")).limit(1),
-    )
-    if last is None or last.size < WINDOW:
-        return None
-    return page.cursor_behind(last.received_at, last.id)
 
 
 def _contains(text: str) -> ColumnElement[bool]:
