@@ -96,7 +96,7 @@ async def definitions_of(
     work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
 ) -> Sequence[Definition]:
     """Graphs as what names things; one of open runs is a definition of its own."""
-    known = await _references(work, actor, rows, forms)
+    by_graph = await _references(work, actor, rows, forms)
     return [
         Definition(
             kind="automation_run" if row.runs else "automation",
@@ -108,7 +108,7 @@ async def definitions_of(
             version=row.version,
             state=row.state,
             runs=row.runs,
-            references=known[_key(row, forms)],
+            references=by_graph[_key(row, forms)],
         )
         for row in rows
     ]
@@ -122,16 +122,16 @@ def _key(row: FoundGraph, forms: FormDatabases) -> tuple[str, str | None]:
 async def _references(
     work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
 ) -> Mapping[tuple[str, str | None], Sequence[Reference]]:
-    """The references of these graphs; those that are not known are read."""
+    """The references of these graphs; unknown graphs are read."""
     wanted = {_key(row, forms): row for row in rows}
-    found = {key: _Known.references[key] for key in wanted if key in _Known.references}
-    unknown = {key: row for key, row in wanted.items() if key not in found}
+    by_graph = {key: _Known.references[key] for key in wanted if key in _Known.references}
+    unknown = {key: row for key, row in wanted.items() if key not in by_graph}
     graphs = await _graphs(work, actor, unknown.values())
     for key, row in unknown.items():
         graph = graphs[row.automation_id, row.checksum]
-        found[key] = graph_references(row.trigger_config, graph, forms)
-        _Known.put(key, found[key])
-    return found
+        by_graph[key] = graph_references(row.trigger_config, graph, forms)
+        _Known.put(key, by_graph[key])
+    return by_graph
 
 
 async def _graphs(

@@ -131,7 +131,9 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
 
 async def namings_of(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Naming]:
     """The references to a thing, except in parts that a database is deleted with."""
-    definitions = [one for of_kind in DEFINITIONS for one in await of_kind(work, actor, sought)]
+    definitions = [
+        definition for of_kind in DEFINITIONS for definition in await of_kind(work, actor, sought)
+    ]
     open_items = await _open_items(work, actor, definitions)
     own = sought.database_id if sought.kind is SubjectKind.DATABASE else None
     return [
@@ -139,7 +141,7 @@ async def namings_of(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence
         for definition in definitions
         if own is None or definition.database_id != own
         for reference in _distinct(
-            one for one in definition.references if sought.matches(one.subject)
+            each for each in definition.references if sought.matches(each.subject)
         )
     ]
 
