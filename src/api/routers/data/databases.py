@@ -207,8 +207,8 @@ async def update_field() -> None:
 
     Options and settings are replaced as a whole: an option named by its id or key is kept, one that
     is left out is removed from the records. Its key is changed by renaming it, its kind by
-    converting it. With the header `If-Match: <updatedAt>` a
-    field that was changed since is left unchanged.
+    converting it. With the header `If-Match: <updatedAt>` a field that was changed since is left
+    unchanged.
     """
 
 
