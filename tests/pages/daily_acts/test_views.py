@@ -212,7 +212,7 @@ async def test_a_view_is_duplicated_made_private_locked_moved_and_deleted(
     assert [one["label"] for one in views] == ["All records", "Mine"]
 
 
-async def test_what_two_people_change_in_a_view_is_not_lost(page: Page, person: Person) -> None:
+async def test_changes_of_two_people_in_a_view_are_not_lost(page: Page, person: Person) -> None:
     database_id = await tasks(person)
     view_id = await view(person, database_id)
     await opened(page, person, database_id, view_id)
@@ -237,7 +237,7 @@ async def test_what_two_people_change_in_a_view_is_not_lost(page: Page, person: 
 
 
 @pytest.mark.parametrize("role", [Role.EDITOR, Role.VIEWER])
-async def test_who_may_not_change_a_view_sees_no_controls_for_it(
+async def test_a_locked_view_has_no_controls_for_members_who_cannot_change_it(
     page: Page, person: Person, server: Server, space: Space, role: Role
 ) -> None:
     database_id = await tasks(person)

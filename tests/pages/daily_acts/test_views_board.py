@@ -191,7 +191,7 @@ async def test_a_card_is_moved_on_a_phone(page: Page, person: Person, screens: P
     await eventually(has_moved, what="Rice in another column")
 
 
-async def test_who_may_only_look_sees_no_controls(
+async def test_viewers_see_no_controls(
     page: Page, person: Person, server: Server, space: Space
 ) -> None:
     database_id = await tasks(person)

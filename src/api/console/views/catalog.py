@@ -65,7 +65,7 @@ def operators_of(form: ValueForm) -> Sequence[JsonObject]:
 def field_facts(spec: FieldSpec, place: int) -> JsonObject:
     """A field: where records keep its value, and what can be asked of it."""
     form = value_form(spec)
-    options = sorted(spec.options, key=lambda one: (one.order, one.key))
+    options = sorted(spec.options, key=lambda option: (option.order, option.key))
     return {
         "key": spec.key,
         "label": spec.label,
@@ -75,11 +75,13 @@ def field_facts(spec: FieldSpec, place: int) -> JsonObject:
         "part": _part(spec),
         "required": spec.required,
         "isWritten": spec.stored or spec.relation,
-        "options": [{"key": one.key, "name": one.name, "color": one.color} for one in options],
+        "options": [
+            {"key": option.key, "name": option.name, "color": option.color} for option in options
+        ],
         "settings": spec.settings,
         "timezone": spec.timezone,
         "databaseId": str(spec.target_id) if spec.relation else None,
-        "aggregates": [one.value for one in usable_aggregates(form)],
+        "aggregates": [aggregate.value for aggregate in usable_aggregates(form)],
         "isGrouped": can_be_grouped(spec),
         "isSorted": can_be_sorted(spec),
         "serves": serving(spec),
@@ -113,15 +115,15 @@ async def page_facts(
             "label": database.label,
         },
         "view": None if view is None else _wire(view),
-        "views": [_wire(one) for one in views],
+        "views": [_wire(shown) for shown in views],
         "fields": [field_facts(spec, place) for place, spec in enumerate(specs)],
         "operators": {form.value: operators_of(form) for form in ValueForm},
         "lists": [form.value for form in LISTS],
-        "periods": [{"key": one, "label": plain(one)} for one in PERIODS],
+        "periods": [{"key": period, "label": plain(period)} for period in PERIODS],
         "units": [unit.value for unit in Unit],
-        "directions": [one.value for one in Direction],
-        "kinds": [{"key": one.value, "label": sentence_case(one.value)} for one in ViewKind],
-        "chartTypes": [{"key": one.value, "label": _CHARTS[one]} for one in ChartType],
+        "directions": [direction.value for direction in Direction],
+        "kinds": [{"key": kind.value, "label": sentence_case(kind.value)} for kind in ViewKind],
+        "chartTypes": [{"key": kind.value, "label": _CHARTS[kind]} for kind in ChartType],
         "limits": {"leaves": MAX_LEAVES, "depth": MAX_DEPTH, "sorts": MAX_SORTS},
         "canWrite": writes and "records:write" in scopes,
         "canEditViews": writes and "views:write" in scopes,

@@ -31,7 +31,7 @@ _PARTS: Mapping[ViewKind, tuple[str, type[Input], Collection[str]]] = {
 }
 """Parts of a manifest that are of one kind, with the keys that have rows of their own."""
 _WORDS: Words = {
-    "stackFieldKey": ("Board columns", "An option field."),
+    "stackFieldKey": ("Board columns", "An option, person or checkbox field."),
     "dateFieldKey": ("Date", "A field with dates."),
     "endDateFieldKey": ("End date", "A field with dates."),
     "coverFieldKey": ("Cover", "A file or URL field."),

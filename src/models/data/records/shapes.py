@@ -266,8 +266,8 @@ class RecordGroup(Shape):
 class QueryResult(Shape):
     """One page of records; groups and aggregates are of all records, if asked for.
 
-    `groupsTruncated` says that not all groups are shown. `colors` are those of records by their
-    ids, if rules were asked for; a record that passes none has none.
+    `groupsTruncated` says that not all groups are shown. `colors` has the color of each record
+    that passes a rule, by its id.
     """
 
     records: list[RecordDetail]

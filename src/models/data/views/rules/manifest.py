@@ -171,7 +171,7 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
 def _filter_problems(
     tree: JsonObject, path: str, fields: FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
-    """What is wrong with a filter that is at `path` of the manifest."""
+    """The problems of a filter that is at `path` of the manifest."""
     try:
         read_filter(tree, fields, now)
     except ValidationError as error:
