@@ -83,7 +83,17 @@ async def test_sorts_groups_and_fields_are_chosen_and_saved(
     await choose(page, "Group by", "state")
     await press(page, "Add summary")
     await page.click("[data-save]")
-    await page.until("document.querySelector('#records .groups') !== null")
+    await page.until("document.querySelector('.view-groups') !== null")
+    assert await page.evaluate(
+        "[...document.querySelectorAll('.view-groups tr')].map(one =>"
+        " [...one.cells].map(cell => cell.innerText.trim()))"
+    ) == [
+        ["State", "Records", "Sum: Price"],
+        ["Open", "2", "12"],
+        ["Doing", "1", "2"],
+        ["Done", "1", "1"],
+        ["All", "", "15"],
+    ]
     manifest = (await stored(person, database_id, view_id))["manifest"]
     assert manifest["groupBy"] == [{"field": "state"}]
     assert manifest["aggregates"] == [{"op": "sum", "field": "price"}]
@@ -143,7 +153,7 @@ async def test_a_chart_is_changed_in_its_settings(
     content = {"chart": {"type": "bar", "xFieldKey": "state"}}
     view_id = await view(person, database_id, kind="chart", manifest=content)
     await opened(page, person, database_id, view_id)
-    await page.until("document.querySelectorAll('.chart-card .bar').length === 3")
+    await page.until("document.querySelectorAll('.chart-mark').length === 3")
     await page.click("[data-panel=view-menu]")
     await press(page, "Settings…")
     await choose(page, "Chart type", "line")

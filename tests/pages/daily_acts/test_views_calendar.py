@@ -152,6 +152,7 @@ async def test_a_record_is_added_on_a_day_and_weeks_are_shown(
     await page.until("document.querySelectorAll('.cal-week').length === 1")
     await press(page, "\u2039")
     await page.until(f"{one(day('2026-11-03'))} !== null")
+    await event(page, "Tea")
     await page.screenshot(screens / "week.png")
     await press(page, "Month")
     await page.until("document.querySelectorAll('.cal-week').length === 6")

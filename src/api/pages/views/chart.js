@@ -1,8 +1,9 @@
 // The chart: bars, lines, shares or one number, drawn as SVG from the groups of a query.
 
+import { nameOf, titlesOf } from "./groups.js";
 import { aggregateName } from "./settings.js";
-import { ask, call, facts, fieldsByKey, language } from "./store.js";
-import { dayText, loadPeople, numberText, optionOf, people } from "./values.js";
+import { ask, fieldsByKey, language } from "./store.js";
+import { loadPeople, numberText } from "./values.js";
 
 const { h } = globalThis.Vue;
 
@@ -25,40 +26,9 @@ export async function load(store) {
   const groups = page.groups ?? [];
   const titles = field?.form === "records" ? await titlesOf(groups) : new Map();
   const points = groups.filter((group) => typeof group.aggregates.figure === "number")
-    .map((group, place) => ({ key: group.key, value: group.aggregates.figure, ...nameOf(field, chart, group, titles), place }));
+    .map((group, place) => ({ key: group.key, value: group.aggregates.figure, ...nameOf(field, chart.granularity, group, titles), place }));
   // The settings are those of these values, also while others are being loaded.
   store.drawn = { chart, points, total: page.aggregates?.figure ?? null, isCut: Boolean(page.groupsTruncated) };
-}
-
-async function titlesOf(groups) {
-  const records = await Promise.all(groups.slice(0, 30).map((group) => (group.value ? call("GET", `/v1/records/${group.value}`).catch(() => null) : null)));
-  return new Map(records.filter(Boolean).map((record) => [record.id, record.title || "Untitled"]));
-}
-
-const month = new Intl.DateTimeFormat(language, { month: "short", year: "numeric", timeZone: "UTC" });
-
-function periodText(text, granularity) {
-  const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  if (granularity === "month") return month.format(date);
-  if (granularity === "quarter") return `Q${Math.floor(date.getUTCMonth() / 3) + 1} ${date.getUTCFullYear()}`;
-  return granularity === "year" ? String(date.getUTCFullYear()) : dayText(text.slice(0, 10));
-}
-
-/** What a group is called, with the colour of an option. */
-function nameOf(field, { granularity }, { key, value }, titles) {
-  if (value === null) return { name: "Empty", color: "gray" };
-  switch (field.form) {
-    case "option": case "options": {
-      const option = optionOf(field, value);
-      return { name: option.name, color: option.color };
-    }
-    case "user": case "users": return { name: people.byId.get(value) ?? "Unknown" };
-    case "records": return { name: titles.get(value) ?? "Unknown" };
-    case "boolean": return { name: value ? "Yes" : "No", color: value ? "green" : "gray" };
-    case "day": case "moment": return { name: periodText(String(value), granularity ?? "day") };
-    case "number": return { name: numberText(field, value) };
-    default: return { name: key };
-  }
 }
 
 const colorAt = (point) => point.color ?? COLORS[point.place % COLORS.length];
@@ -99,7 +69,7 @@ function plotted(type, points, told) {
   const placed = points.map((point, place) => ({ ...point, place, hue: colorAt(point) }));
   const marks = type === "bar"
     ? placed.map((point) => h("rect", {
-      class: "bar", key: point.key, "data-color": point.hue, x: x(point.place) - band * 0.36, width: band * 0.72,
+      class: "chart-mark", key: point.key, "data-color": point.hue, x: x(point.place) - band * 0.36, width: band * 0.72,
       y: Math.min(y(point.value), y(0)), height: Math.max(1, Math.abs(y(point.value) - y(0))), rx: 3,
     }, h("title", null, told(point))))
     : [
@@ -131,7 +101,7 @@ function pie(points, told) {
     return h("path", { class: "slice", key: point.key, d, "data-color": colorAt(point) }, h("title", null, told(point)));
   });
   const legend = slices.map((point, place) => h("g", { key: `legend ${point.key}`, transform: `translate(400 ${HEIGHT / 2 - slices.length * 13 + place * 26})` }, [
-    h("rect", { class: "bar", width: 14, height: 14, rx: 3, "data-color": colorAt(point) }),
+    h("rect", { class: "chart-mark", width: 14, height: 14, rx: 3, "data-color": colorAt(point) }),
     h("text", { class: "label", x: 24, y: 12 }, `${point.name.slice(0, 40)} · ${Math.round((100 * point.value) / sum)} %`),
   ]));
   return [...shapes, ...legend];

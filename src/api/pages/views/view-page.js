@@ -1,12 +1,14 @@
 // The page of a database: the bar above, and below it the records as the kind of the view has them.
 
 import { ViewBar } from "./bar.js";
+import { Groups, loadGroups } from "./groups.js";
 import { facts, makeStore } from "./store.js";
 
 const { createApp, h } = globalThis.Vue;
 
 /** Puts the table of the server in place once more, as the view shows it now. */
-async function loadTable() {
+async function loadTable(store) {
+  await loadGroups(store);
   const answer = await fetch(globalThis.location.href, { headers: { Accept: "text/html" } });
   if (!answer.ok) throw new Error("The records could not be loaded. Reload the page.");
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -26,10 +28,9 @@ async function start() {
   const store = makeStore(part ? part.load : loadTable);
   const bar = document.getElementById("view-bar");
   createApp({ render: () => h(ViewBar, { store }) }).mount(bar);
-  if (part) {
-    await store.reload();
-    createApp({ render: () => h(part.View, { store }) }).mount("#view-body");
-  }
+  if (part) await store.reload();
+  else await loadGroups(store).catch((error) => { store.problem = error.message; });
+  createApp({ render: () => h(part?.View ?? Groups, { store }) }).mount("#view-body");
   bar.dataset.ready = "true";
 }
 
