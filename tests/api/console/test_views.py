@@ -104,7 +104,10 @@ async def test_a_view_is_made_with_all_its_parts(
     ("sent", "fault"),
     [
         ({"label": ""}, 'id="h-label" class="fault"'),
-        ({"manifest.stackFieldKey": "price"}, "must be the key of an option field"),
+        (
+            {"manifest.stackFieldKey": "price"},
+            "must be the key of an option, person or checkbox field",
+        ),
         ({"manifest.stackFieldKey": ""}, "is required for a board view"),
         ({"filter.0.value": "cheap"}, "Enter a valid number"),
         ({"filter.0.comparison": ""}, "Choose a field and a comparison."),

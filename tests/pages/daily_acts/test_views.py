@@ -287,3 +287,43 @@ async def test_records_are_colored_by_rules(page: Page, person: Person, screens:
     condition = {"field": "price", "op": "gt", "value": 2}
     assert rule == {"color": "red", "filter": {"and": [condition]}}
     await page.screenshot(screens / "board-colors.png")
+
+
+async def test_a_filter_is_built_by_keys_alone(page: Page, person: Person, screens: Path) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id)
+    await opened(page, person, database_id, view_id)
+    await page.evaluate("document.querySelector('[data-panel=filter-panel]').focus()")
+    focused = "document.activeElement"
+    await page.press("Enter")
+    await page.until(f"{focused}.closest('#filter-panel') !== null")
+    await page.press("Escape")
+    await page.until(f"{focused}.dataset.panel === 'filter-panel'")
+    await page.press("Enter")
+    await page.until(f"{focused}.closest('#filter-panel') !== null")
+    await page.press("Tab")
+    await page.press("Enter")
+    await page.until("document.querySelector('.filter-row') !== null")
+    for _ in range(4):
+        await page.send(
+            "Input.dispatchKeyEvent",
+            type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9, modifiers=8,
+        )  # fmt: skip
+        if await page.evaluate(f"{focused}.classList.contains('filter-field')"):
+            break
+    await page.press("P")
+    await page.until("document.querySelector('.filter-field').value === 'price'")
+    await page.press("Tab")
+    await page.press("Tab")
+    await page.send("Input.insertText", text="9")
+    await page.until("document.querySelector('.match-count').innerText === '1 record matches'")
+    await page.show(dark=True)
+    await page.screenshot(screens / "filter-dark.png")
+    assert await violations(page) == []
+    for _ in range(6):
+        await page.press("Tab")
+        if await page.evaluate(f"{focused}.dataset.save !== undefined"):
+            break
+    await page.press("Enter")
+    expected = {"and": [{"field": "price", "op": "eq", "value": 9}]}
+    await until_stored(page, person, database_id, view_id, expected, "filter")
