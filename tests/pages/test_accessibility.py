@@ -41,7 +41,6 @@ UNJUDGED = {
     "/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
     "/databases/{databaseId}/records/choices",
     "/workspaces/{workspaceId}/automations/{automationId}/edit/changes",
-    "/records/{recordId}/cells/{key}",
     # They follow work that a worker does, of the parts of those that are judged.
     "/workspaces/{workspaceId}/exports/{exportId}",
     "/workspaces/{workspaceId}/imports/{importId}",

@@ -165,23 +165,6 @@ async def test_a_search_that_takes_long_is_aborted(
     assert (await get(client, shop["order"]))["relations"]["customers"] == [shop["bob"]]
 
 
-async def test_a_cell_of_a_relation_is_written_unless_the_record_changed(
-    owner: Visitor, shop: Json
-) -> None:
-    path = f"/records/{shop['order']}/cells/customers"
-    htmx = {"HX-Request": "true"}
-    form = await owner.get(path, headers=htmx)
-    known = re.search(r'name="updatedAt" value="([^"]+)"', form.text)
-    assert known is not None
-    data = {"csrfToken": form_token(form), "updatedAt": known[1], "field.customers": "Bob"}
-    written = await owner.post(path, data=data, headers=htmx)
-    assert (written.status_code, ">Bob</a>" in written.text) == (200, True)
-    stale = await owner.post(path, data=data, headers=htmx)
-    assert stale.status_code == 409
-    data["field.customers"] = "Nobody"
-    assert "No record named" in (await owner.post(path, data=data, headers=htmx)).text
-
-
 async def test_files_are_added_downloaded_and_taken_out(
     client: Client, owner: Visitor, shop: Json, nobody: Visitor
 ) -> None:

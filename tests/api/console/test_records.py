@@ -219,29 +219,6 @@ async def test_a_change_of_another_member_is_not_overwritten(
     assert answer.status_code == 409
     assert 'value="Cocoa"' in answer.text
     assert read(await client.get(f"/v1{path}"))["title"] == "Coffee"
-    cell = await owner.get(f"{path}/cells/title")
-    assert "Coffee" in cell.text
-    stale = {"field.title": "Cocoa", "updatedAt": known, "csrfToken": form_token(page)}
-    refused = await owner.post(f"{path}/cells/title", data=stale, headers={"HX-Request": "true"})
-    assert refused.status_code == 409
-    assert "toast" in refused.text
-
-
-async def test_a_cell_is_written_where_it_stands(
-    client: Client, owner: Visitor, goods: Json
-) -> None:
-    path = f"/records/{await record(client, goods, title='Tea', price=1)}"
-    form = await owner.get(f"{path}/cells/price")
-    (known,) = re.findall(r'name="updatedAt" value="([^"]+)"', form.text)
-    typed = {"field.price": "2.5", "updatedAt": known, "csrfToken": form_token(form)}
-    written = await owner.post(f"{path}/cells/price", data=typed, headers={"HX-Request": "true"})
-    assert written.status_code == 200
-    assert "2.50 EUR" in written.text
-    assert (await owner.get(f"{path}/cells/nothing")).status_code == 404
-    wrong = {**typed, "field.price": "cheap"}
-    refused = await owner.post(f"{path}/cells/price", data=wrong, headers={"HX-Request": "true"})
-    assert (refused.status_code, "valid amount" in refused.text) == (400, True)
-    assert read(await client.get(f"/v1{path}"))["data"]["price"] == 2.5
 
 
 async def test_a_database_is_made_from_a_template_once_and_goes(

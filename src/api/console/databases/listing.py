@@ -210,14 +210,18 @@ def totals_of(columns: Sequence[FieldSpec]) -> list[tuple[str, str]]:
     return [("", "Summary: none"), *((one.value, plain(one).capitalize()) for one in usable)]
 
 
-def equal_call(shell: Shell, selection: Selection, listed: Listing) -> Mapping[str, str]:
-    """The call of the API that asks for the same."""
+def query_of(selection: Selection, listed: Listing) -> JsonObject:
+    """The query of the API that asks for the same; an empty one for an invalid selection."""
     try:
         query = selection.body(listed.fields, listed.columns)
-        body = query.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     except ValidationError:
-        body = {}
-    return shell.calls((api.query_records, body))
+        return {}
+    return query.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def equal_call(shell: Shell, selection: Selection, listed: Listing) -> Mapping[str, str]:
+    """The call of the API that asks for the same."""
+    return shell.calls((api.query_records, query_of(selection, listed)))
 
 
 MOST = 200

@@ -1,18 +1,21 @@
 """The page of a database; databases are made, exported and removed."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from api.console.databases import listing as arrangements
 from api.console.databases.listing import (
     PAGE,
+    Listing,
     Selection,
     equal_call,
     listing,
+    query_of,
     totals_of,
 )
 from api.console.entered import Form, given, read_as
@@ -20,14 +23,15 @@ from api.console.forms import done, paged
 from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
+from api.console.shell import Shell, shell_of
 from api.console.views.catalog import page_facts
-from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId
+from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId, Router
 from api.routers.data import databases
 from api.routers.data import databases as api
 from api.routers.data import records as records_api
 from api.routers.data.databases import DATABASE, DATABASES
-from models.core.access.rules import Level, Scope
+from models.content.files.queries import readable_files
+from models.core.access.rules import Level, Scope, level_on
 from models.data.database_templates.templates import (
     CreateFromTemplate,
     create_from_template,
@@ -43,8 +47,10 @@ from models.data.record_exports.shapes import CreateExport
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.messages.jobs.rules import OPEN_JOB
 from runtime.errors import ConflictError
+from runtime.ids import parse_id
 
 router = page_router()
+files_router = Router(tags=["console"])
 
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")
@@ -166,8 +172,51 @@ async def _database_page(
         totals=totals_of(listed.columns),
         facts=await page_facts(request, database, views, view, listed.fields),
         may_write=shell.may("records:write"),
+        table=_table(request, shell, database, selection, listed),
         api=equal_call(shell, selection, listed),
     )
+
+
+def _table(
+    request: ApiRequest,
+    shell: Shell,
+    database: DatabaseDetail,
+    selection: Selection,
+    listed: Listing,
+) -> Mapping[str, str | None]:
+    """The attributes that the script of the table reads: ids, rights, and the query of the URL."""
+    assert request.placement is not None, "the page is about a database"
+    is_editor = level_on(request.placement, request.actor.role) >= Level.EDIT
+    rights = {"write": "records:write", "design": "databases:write", "arrange": "views:write"}
+    return {
+        "id": "table",
+        "data-workspace": str(database.workspace_id),
+        "data-database-id": str(database.id),
+        "data-view-id": None if selection.view is None else str(selection.view),
+        "data-me": str(request.actor.user_id),
+        "data-query": json.dumps(query_of(selection, listed)),
+        **{
+            f"data-can-{name}": str(is_editor and shell.may(scope)).lower()
+            for name, scope in rights.items()
+        },
+    }
+
+
+_MOST_FILES = 100
+
+
+@files_router.get(
+    f"{_DATABASE}/files",
+    access=Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, cookie=True),
+    documented=False,
+)
+async def get_files(request: ApiRequest, ids: Annotated[str, Field(max_length=4_000)]) -> Response:
+    """Get the names and addresses of files that the table shows, by ids with commas between."""
+    file_ids = [one for text in ids.split(",") if (one := parse_id(text)) is not None]
+    work, actor, keys = request.work, request.actor, request.services.keys
+    files = await readable_files(work, actor, file_ids[:_MOST_FILES], keys)
+    told = [one.model_dump(mode="json", by_alias=True) for one in files]
+    return JSONResponse({"data": told}, headers={"Cache-Control": "no-store"})
 
 
 @router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE))

@@ -1,4 +1,4 @@
-"""Values typed into a record: all of them on a page, or one where it stands."""
+"""Values typed into a record or a new one, on a page of their own."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from api.console.entered import Form
 from api.console.forms import paged
-from api.console.records.cells import cells_of, legend_of, shown_fields
+from api.console.records.cells import shown_fields
 from api.console.records.entry import (
     PREFIX,
     Entry,
@@ -20,7 +20,7 @@ from api.console.records.entry import (
     people,
     read_fields,
 )
-from api.console.rendering import is_htmx, page, see_other, toast
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest
@@ -29,12 +29,12 @@ from api.routers.data import records as api
 from models.core.base import Id
 from models.core.revisions import read_moment
 from models.data.databases.queries import get_database
-from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.data.fields.rules.fields import FieldSpec
 from models.data.records import commands
 from models.data.records.queries import get_record
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from runtime.clock import wire_timestamp
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, ValidationError
 
 router = page_router()
 
@@ -117,48 +117,6 @@ async def create(request: ApiRequest, body: RecordForm) -> Response:
         wrong = {one.path: one.message for one in refusal.details}
         return await _again(request, None, database_id, specs, body, wrong)
     return see_other(f"/records/{made.id}")
-
-
-@router.get(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE))
-async def get_cell(request: ApiRequest) -> Response:
-    """Type one value of a record where it stands."""
-    record = await get_record(request.work, request.actor, request.ids["recordId"])
-    spec = await _spec(request, record, with_files=True)
-    (entry,) = await entries_of(request, [spec], record)
-    shell = await shell_of(request)
-    members = await people(request, [entry])
-    return page(request, "cell_form.html", shell, record=record, entry=entry, people=members)
-
-
-@router.post(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE))
-async def set_cell(request: ApiRequest, body: RecordForm) -> Response:
-    """Write one value, and show it. Says so when somebody changed the record meanwhile."""
-    work, actor, record_id = request.work, request.actor, request.ids["recordId"]
-    record = await get_record(work, actor, record_id)
-    spec = await _spec(request, record)
-    typed = await read_fields(request, [spec], body.texts())
-    if typed.problems:
-        return toast(typed.problems[0].message, "error", 400)
-    change = _changes(typed, record)
-    record = await commands.update_record(work, actor, record_id, change, _known(body))
-    if not is_htmx(request):
-        return see_other(f"/records/{record_id}")
-    legend = await legend_of(work, actor, [record], [spec])
-    (cell,) = cells_of(record, [spec], legend)
-    shell = await shell_of(request)
-    return page(request, "cell.html", shell, cell=cell, record=record)
-
-
-async def _spec(
-    request: ApiRequest, record: RecordDetail, *, with_files: bool = False
-) -> FieldSpec:
-    """The field of the path. Raises NotFoundError for one that nobody types."""
-    specs = await shown_fields(request, record.database_id)
-    files = [spec for spec in specs if with_files and spec.kind is FieldKind.FILE]
-    for spec in (*entered(specs, record), *files):
-        if spec.key == request.path_params["key"]:
-            return spec
-    raise NotFoundError("field")
 
 
 def _changes(typed: Typed, record: RecordDetail) -> UpdateRecord:

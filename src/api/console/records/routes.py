@@ -11,7 +11,7 @@ from api.console.entered import Form, given, read_as
 from api.console.forms import done, paged
 from api.console.records.cells import cells_of, in_words, legend_of, shown_fields
 from api.console.records.entry import BEFORE_ID, Choice
-from api.console.rendering import is_htmx, page, see_other
+from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest
@@ -214,9 +214,5 @@ async def _write(
     """Write the files of a field, unless somebody changed the record meanwhile."""
     work, actor = request.work, request.actor
     change = UpdateRecord(data={spec.key: list(ids)})
-    changed = await update_record(work, actor, record.id, change, record.updated_at)
-    if not is_htmx(request):
-        return see_other(f"/records/{record.id}#{spec.key}")
-    legend = await legend_of(work, actor, [changed], [spec])
-    (cell,) = cells_of(changed, [spec], legend)
-    return page(request, "cell.html", await shell_of(request), cell=cell, record=changed)
+    await update_record(work, actor, record.id, change, record.updated_at)
+    return see_other(f"/records/{record.id}#{spec.key}")

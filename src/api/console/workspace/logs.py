@@ -236,7 +236,6 @@ FORMS: Mapping[str, str] = {
     "remove_question": "Remove a question from a form",
     "answer_form": "Submit a form",
     "edit": "Update a record",
-    "set_cell": "Update a record",
     "restore": "Restore a record",
     "remove_file": "Remove a file from a record",
     "retry_run": "Retry a run",

@@ -23,7 +23,9 @@ _ASSET = "/v1/assets/{fileId}/{assetToken}"
 
 @router.post(
     _FILES,
-    access=Access(scopes=[Scope.FILES_WRITE], level=Level.EDIT, idempotent=True, upload=True),
+    access=Access(
+        scopes=[Scope.FILES_WRITE], level=Level.EDIT, idempotent=True, upload=True, cookie=True
+    ),
     status_code=201,
 )
 async def upload_file(

@@ -1,0 +1,52 @@
+// The acts of one person in this page, which can be undone and repeated.
+
+const MOST = 100;
+const { shallowReactive } = Vue;
+
+const cells = (count) => `${count} ${count === 1 ? "change" : "changes"}`;
+
+/** An act has a `label`, and `undo` and `redo`, which give how much was `kept` as others left it. */
+export class History {
+  constructor(say) {
+    this.say = say;
+    this.past = [];
+    this.future = [];
+    this.state = shallowReactive({ canUndo: false, canRedo: false, isBusy: false });
+  }
+
+  push(act) {
+    if (!act) return null;
+    this.past.push(act);
+    if (this.past.length > MOST) this.past.shift();
+    this.future = [];
+    this.sync();
+    return act;
+  }
+
+  sync() {
+    Object.assign(this.state, { canUndo: this.past.length > 0, canRedo: this.future.length > 0 });
+  }
+
+  undo() { return this.step(this.past, this.future, "undo", "Undone"); }
+
+  redo() { return this.step(this.future, this.past, "redo", "Repeated"); }
+
+  async step(from, to, name, word) {
+    if (this.state.isBusy) return;
+    const act = from.pop();
+    if (!act) return;
+    this.state.isBusy = true;
+    try {
+      const { kept = 0 } = (await act[name]()) ?? {};
+      to.push(act);
+      this.say(kept > 0 ? `${word}: ${act.label}. ${cells(kept)} that someone else made since ${kept === 1 ? "was" : "were"} kept.` : `${word}: ${act.label}`);
+    } catch (error) {
+      from.push(act);
+      if (error.status === undefined) throw error;
+      this.say(`Not ${word.toLowerCase()}: ${error.message}`, true);
+    } finally {
+      this.state.isBusy = false;
+      this.sync();
+    }
+  }
+}

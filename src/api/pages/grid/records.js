@@ -1,0 +1,134 @@
+// The records of a table: read in windows as one scrolls, and changed in place.
+
+const { shallowReactive, shallowRef, triggerRef } = Vue;
+
+export const WINDOW = 200;
+
+/** What the table keeps of a record; titles of related records go to the names. */
+function kept(record, names) {
+  for (const related of Object.values(record.related ?? {})) for (const one of related) names.titles.set(one.id, one.title);
+  const { id, title, data, relations, computed, system, archived, updatedAt, updatedByUserId } = record;
+  return { id, title, data, relations, computed, system, archived, updatedAt, updatedByUserId };
+}
+
+/** `state` has the `total`, whether it `isLoading`, whether all `isDone`, and a `problem`. */
+export class Records {
+  constructor({ call, databaseId, query, names }) {
+    Object.assign(this, { call, path: `/v1/databases/${databaseId}/records`, query, names });
+    this.rows = shallowRef([]);
+    this.state = shallowReactive({ total: null, isLoading: false, isDone: false, problem: "", totals: {} });
+    this.places = new Map();
+    this.cursor = null;
+    this.turn = 0;
+  }
+
+  get list() { return this.rows.value; }
+
+  at(id) {
+    return this.places.get(id) ?? -1;
+  }
+
+  find(id) {
+    return this.list[this.at(id)];
+  }
+
+  ask(body) {
+    return this.call("POST", `${this.path}/query`, { ...this.query, limit: WINDOW, ...body });
+  }
+
+  /** Read the next window, if there is one. */
+  async more() {
+    if (this.state.isLoading || this.state.isDone) return;
+    const { turn } = this;
+    Object.assign(this.state, { isLoading: true, problem: "" });
+    try {
+      const isFirst = this.cursor === null;
+      const count = { op: "count", as: "table_rows" };
+      const page = await this.ask(isFirst ? { aggregates: [count, ...(this.query.aggregates ?? [])] } : { cursor: this.cursor, aggregates: [] });
+      if (turn !== this.turn) return;
+      if (isFirst) {
+        const { table_rows: total, ...totals } = page.aggregates ?? {};
+        Object.assign(this.state, { total: total ?? null, totals });
+      }
+      this.cursor = page.cursor;
+      this.state.isDone = !page.cursor;
+      this.append(page.records.map((one) => kept(one, this.names)));
+    } catch (error) {
+      if (turn !== this.turn) return;
+      if (error.status === undefined) throw error;
+      this.state.problem = error.message;
+    } finally {
+      if (turn === this.turn) this.state.isLoading = false;
+    }
+  }
+
+  /** Read all anew; what is seen stays until the first window is there. */
+  async reload(query = this.query) {
+    this.turn += 1;
+    this.query = query;
+    this.cursor = null;
+    const old = this.list.length;
+    Object.assign(this.state, { isLoading: false, isDone: false });
+    const before = this.list;
+    this.rows.value = [];
+    this.places = new Map();
+    await this.more();
+    if (this.state.problem && this.list.length === 0) this.replace(before);
+    while (this.list.length < Math.min(old, 5 * WINDOW) && !this.state.isDone && !this.state.problem) await this.more();
+  }
+
+  replace(rows) {
+    this.rows.value = rows;
+    this.places = new Map(rows.map((one, at) => [one.id, at]));
+  }
+
+  append(records) {
+    const rows = this.list;
+    for (const one of records) {
+      if (this.places.has(one.id)) continue;
+      this.places.set(one.id, rows.length);
+      rows.push(one);
+    }
+    triggerRef(this.rows);
+  }
+
+  /** Take a record as the API shows it now; one that is not listed stays out. */
+  put(record) {
+    const at = this.at(record.id);
+    if (at < 0) return;
+    this.list[at] = kept(record, this.names);
+    triggerRef(this.rows);
+  }
+
+  /** Change what is shown of a record until the API has taken it. */
+  show(id, key, isRelation, value) {
+    const at = this.at(id);
+    if (at < 0) return;
+    const record = this.list[at];
+    const part = isRelation ? "relations" : "data";
+    const values = { ...record[part], [key]: value };
+    this.list[at] = key === "title" ? { ...record, title: value ?? "" } : { ...record, [part]: values };
+    triggerRef(this.rows);
+  }
+
+  insert(at, records) {
+    const rows = [...this.list];
+    const missing = records.filter((one) => !this.places.has(one.id)).map((one) => kept(one, this.names));
+    rows.splice(Math.min(at, rows.length), 0, ...missing);
+    if (this.state.total !== null) this.state.total += missing.length;
+    this.replace(rows);
+  }
+
+  /** Gives the places that the records had, so that they can come back there. */
+  remove(ids) {
+    const taken = new Set(ids.filter((id) => this.places.has(id)));
+    const places = new Map([...taken].map((id) => [id, this.at(id)]));
+    if (taken.size > 0) this.replace(this.list.filter((one) => !taken.has(one.id)));
+    if (this.state.total !== null) this.state.total -= taken.size;
+    return places;
+  }
+
+  async fresh(id) {
+    return this.call("GET", `/v1/records/${id}`);
+  }
+}

@@ -1,0 +1,223 @@
+// The sheet: a scrolled box that draws the rows in sight, and moves the selection by keys and mouse.
+
+import { Row } from "./cells.js";
+import { ColumnHead, NewField } from "./columns.js";
+
+const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
+
+export const ROW = 34;
+const HEAD = 34;
+export const GUTTER = 72;
+const SPARE = 12;
+/** The rows below what is read at which the next window is asked for. */
+const AHEAD = 60;
+
+const isTyping = (event) => event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export const Sheet = {
+  props: ["table"],
+  setup(props) {
+    const { table } = props;
+    const { selection, records } = table;
+    const box = ref(null);
+    const scrolled = ref(0);
+    const height = ref(600);
+    let resize;
+
+    const lefts = computed(() => {
+      let left = GUTTER;
+      return table.columns.value.slice(0, table.frozen.value).map((field) => {
+        const own = left;
+        left += table.widthOf(field);
+        return own;
+      });
+    });
+    const template = computed(() => `${GUTTER}px ${table.columns.value.map((field) => `${table.widthOf(field)}px`).join(" ")} ${table.store.canDesign ? 48 : 0}px`);
+    const wide = computed(() => GUTTER + table.columns.value.reduce((sum, field) => sum + table.widthOf(field), 0) + (table.store.canDesign ? 48 : 0));
+    const shown = computed(() => {
+      const first = Math.max(0, Math.floor(scrolled.value / ROW) - SPARE);
+      return { first, last: Math.min(records.rows.value.length, Math.ceil((scrolled.value + height.value) / ROW) + SPARE) };
+    });
+
+    function scroll() {
+      scrolled.value = box.value.scrollTop;
+      const seen = (box.value.scrollTop + box.value.clientHeight) / ROW;
+      if (seen + AHEAD > records.list.length) records.more();
+    }
+
+    /** Scroll as little as shows the active cell. */
+    function reveal() {
+      const one = box.value;
+      if (!one || selection.row < 0) return;
+      const top = selection.row * ROW;
+      if (top < one.scrollTop) one.scrollTop = top;
+      else if (top + ROW > one.scrollTop + one.clientHeight - HEAD - 12) one.scrollTop = top + ROW - one.clientHeight + HEAD + 12;
+      if (selection.col < table.frozen.value) return;
+      const columns = table.columns.value;
+      const left = GUTTER + columns.slice(0, selection.col).reduce((sum, field) => sum + table.widthOf(field), 0);
+      const right = left + table.widthOf(columns[selection.col]);
+      const frozen = GUTTER + columns.slice(0, table.frozen.value).reduce((sum, field) => sum + table.widthOf(field), 0);
+      if (left - frozen < one.scrollLeft) one.scrollLeft = left - frozen;
+      else if (right > one.scrollLeft + one.clientWidth) one.scrollLeft = right - one.clientWidth;
+    }
+    watch(() => [selection.row, selection.col], () => nextTick(reveal));
+    watch(() => selection.isEditing, (isEditing) => {
+      // The keys go to the sheet again, unless the person has gone on elsewhere.
+      if (!isEditing && [document.body, null].includes(document.activeElement)) box.value?.focus({ preventScroll: true });
+    }, { flush: "post" });
+
+    onMounted(() => {
+      resize = new ResizeObserver(() => { height.value = box.value.clientHeight; });
+      resize.observe(box.value);
+      table.focus = () => box.value?.focus({ preventScroll: true });
+      table.keepPlace = (rows) => { box.value.scrollTop += rows * ROW; };
+      table.firstSeen = () => Math.floor((box.value?.scrollTop ?? 0) / ROW);
+    });
+    onBeforeUnmount(() => resize.disconnect());
+
+    const page = () => Math.max(1, Math.floor(height.value / ROW) - 2);
+    const lastCol = () => table.columns.value.length - 1;
+    const lastRow = () => records.list.length - 1;
+
+    function keydown(event) {
+      if (event.target !== box.value || event.isComposing) return;
+      const isCommand = event.ctrlKey || event.metaKey;
+      const handled = isCommand ? command(event) : move(event) || act(event);
+      if (handled) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    }
+
+    function command(event) {
+      const key = event.key.toLowerCase();
+      const arrow = ARROWS[event.key];
+      if (arrow) table.move(arrow[0] * records.list.length, arrow[1] * table.columns.value.length, event.shiftKey);
+      else if (event.key === "Home") table.select(0, 0, event.shiftKey);
+      else if (event.key === "End") table.select(lastRow(), lastCol(), event.shiftKey);
+      else if (key === "a") table.selectAll();
+      else if (key === "d") table.fillDown();
+      else return false;
+      return true;
+    }
+
+    function move(event) {
+      const arrow = ARROWS[event.key];
+      if (arrow && event.altKey) return false;
+      if (event.key === "ArrowUp" && selection.row === 0 && !event.shiftKey) box.value.querySelector(`[data-head="${selection.col}"]`)?.focus();
+      else if (arrow) table.move(arrow[0], arrow[1], event.shiftKey);
+      else if (event.key === "PageDown") table.move(page(), 0, event.shiftKey);
+      else if (event.key === "PageUp") table.move(-page(), 0, event.shiftKey);
+      else if (event.key === "Home") table.select(selection.row, 0, event.shiftKey);
+      else if (event.key === "End") table.select(selection.row, lastCol(), event.shiftKey);
+      else if (event.key === "Tab") return table.tab(event.shiftKey ? -1 : 1);
+      else return false;
+      return true;
+    }
+
+    function act(event) {
+      if (event.key === "Escape") table.escape();
+      else if (event.key === "F2" || (event.key === "Enter" && !event.shiftKey)) table.edit();
+      else if (event.key === "Enter") table.addBelow();
+      else if (event.key === "Delete" || event.key === "Backspace") table.clear();
+      else if (event.key === " ") event.shiftKey ? table.check(selection.row, !table.isChecked(selection.row), false) : table.space();
+      else if (isTyping(event) && event.key !== "?") table.edit(event.key);
+      else return false;
+      return true;
+    }
+
+    /* The mouse: a press chooses, a drag extends, and a second press edits. */
+    const placeOf = (event) => {
+      const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-col]");
+      return cell && box.value.contains(cell) ? [Number(cell.dataset.row), Number(cell.dataset.col)] : null;
+    };
+    function pointerdown(event) {
+      const cell = event.target.closest("[data-col]");
+      if (!cell || event.button !== 0 || event.target.closest("input, textarea, select, button, a, .picker, dialog, .fill-handle, .cell-fault")) return;
+      const [row, col] = [Number(cell.dataset.row), Number(cell.dataset.col)];
+      const wasActive = selection.row === row && selection.col === col;
+      table.select(row, col, event.shiftKey);
+      if (event.pointerType !== "mouse") return;
+      const drag = (moved) => {
+        const place = placeOf(moved);
+        if (place && (place[0] !== selection.toRow || place[1] !== selection.toCol)) table.extend(...place);
+      };
+      document.addEventListener("pointermove", drag);
+      document.addEventListener("pointerup", () => {
+        document.removeEventListener("pointermove", drag);
+        if (wasActive && !event.shiftKey && selection.toRow === row && selection.toCol === col && table.picks(col)) table.edit();
+      }, { once: true });
+    }
+    table.fillTo = (event, done) => {
+      const drag = (moved) => { const place = placeOf(moved); if (place) table.aimFill(place[0]); };
+      document.addEventListener("pointermove", drag);
+      document.addEventListener("pointerup", () => { document.removeEventListener("pointermove", drag); done(); }, { once: true });
+      event.preventDefault();
+    };
+
+    /** Where the selection touches a row; null for most. */
+    function touchedOf(index) {
+      const range = table.range.value;
+      if (!range || index < range.top || index > range.bottom) {
+        return selection.row === index && selection.isEditing ? { from: -1, to: -2, active: selection.col, isEditing: true, seed: selection.seed, handle: -1 } : null;
+      }
+      const isMany = range.top !== range.bottom || range.left !== range.right;
+      return {
+        from: isMany ? range.left : -1,
+        to: isMany ? range.right : -2,
+        active: selection.row === index ? selection.col : -1,
+        isEditing: selection.row === index && selection.isEditing,
+        seed: selection.seed,
+        handle: index === range.bottom && table.store.canWrite && !selection.isEditing ? range.right : -1,
+      };
+    }
+
+    function row(index) {
+      const record = records.list[index];
+      return h(Row, {
+        key: record.id, table, record, index, columns: table.columns.value, lefts: lefts.value, top: index * ROW, touched: touchedOf(index), isChecked: table.checked.has(record.id),
+      });
+    }
+
+    const drop = (event) => {
+      const cell = event.target.closest?.("[data-col]");
+      const file = event.dataTransfer?.files?.length > 0;
+      if (!cell || !file) return;
+      event.preventDefault();
+      event.stopPropagation();
+      table.dropFiles(Number(cell.dataset.row), Number(cell.dataset.col), [...event.dataTransfer.files]);
+    };
+
+    return () => {
+      const { first, last } = shown.value;
+      const rows = [];
+      for (let index = first; index < last; index += 1) rows.push(row(index));
+      const { row: active, col } = selection;
+      if (active >= 0 && active < records.rows.value.length && (active < first || active >= last)) rows.push(row(active));
+      const columns = table.columns.value;
+      const { totals } = records.state;
+      return h("div", {
+        ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : records.state.total + 1, "aria-colcount": columns.length + 1,
+        "aria-multiselectable": "true", "aria-readonly": table.store.canWrite ? undefined : "true", "aria-activedescendant": active >= 0 && !selection.isEditing && active < records.rows.value.length ? `cell-${active}-${col}` : undefined,
+        style: { "--columns": template.value, "--wide": `${wide.value}px` },
+        onScroll: scroll, onKeydown: keydown, onPointerdown: pointerdown, onDblclick: (event) => { if (event.target.closest("[data-col]") && !event.target.closest(".editor-line, .picker, dialog")) table.edit(); },
+        onFocus: () => table.enter(), onDragover: (event) => { if (event.dataTransfer?.types.includes("Files") && event.target.closest("[data-col]")) event.preventDefault(); }, onDrop: drop,
+      }, [
+        h("div", { class: "sheet-head", role: "rowgroup" }, h("div", { class: "head-row", role: "row", "aria-rowindex": 1 }, [
+          h("div", { class: "gutter frozen", role: "columnheader", "aria-colindex": 1 }, table.store.canWrite ? h("input", {
+            type: "checkbox", tabindex: -1, "aria-label": "Select all records", checked: table.checked.size > 0 && table.checked.size === records.rows.value.length,
+            onClick: (event) => table.checkAll(event.target.checked),
+          }) : h("span", { class: "hidden" }, "Number")),
+          columns.map((field, at) => h(ColumnHead, { key: field.key, table, field, at, left: lefts.value[at] ?? null })),
+          table.store.canDesign ? h(NewField, { table }) : null,
+        ])),
+        h("div", { class: "sheet-body", role: "rowgroup", style: { height: `${records.rows.value.length * ROW}px` } }, rows),
+        Object.keys(totals).length > 0 ? h("div", { class: "sheet-totals", role: "rowgroup" }, h("div", { class: "head-row", role: "row" }, [
+          h("div", { class: "gutter frozen", role: "gridcell" }), columns.map((field, at) => h("div", { class: "cell number", key: field.key, role: "gridcell", style: at < lefts.value.length ? { left: `${lefts.value[at]}px` } : undefined }, totals[field.key] === undefined ? "" : String(totals[field.key]))),
+        ])) : null,
+      ]);
+    };
+  },
+};
+

@@ -1,0 +1,232 @@
+// The table of a database: it loads fields, view and records, and wires the parts together.
+
+import { namesOf } from "/pages/canvas/names.js";
+import { act, overview, Refused } from "/pages/client.js";
+import { Table } from "./commands.js";
+import { History } from "./history.js";
+import { BesidePanel, BulkDialog, FindBar } from "./panels.js";
+import { PasteDialog } from "./paste.js";
+import { Records } from "./records.js";
+import { Sheet } from "./sheet.js";
+import { isNumeric, LANGUAGE, Names, valueOf } from "./values.js";
+
+const { createApp, h, onBeforeUnmount, onMounted, shallowReactive, watch } = Vue;
+
+const root = document.getElementById("table");
+const { workspace, databaseId, viewId, me } = root.dataset;
+const query = JSON.parse(root.dataset.query);
+const isAllowed = (name) => root.dataset[name] === "true";
+const at = `/v1/workspaces/${workspace}`;
+
+const call = (method, path, body, headers) => (method === "GET" ? overview(path) : act(path, body, method, headers));
+
+/** A file is sent as it is; its answer says its id and where it is read. */
+async function upload(file) {
+  const answer = await fetch(`${at}/files?name=${encodeURIComponent(file.name)}`, {
+    method: "POST",
+    body: file,
+    headers: { "Content-Type": file.type || "application/octet-stream", "X-CSRF-Token": document.querySelector("meta[name=csrf-token]").content },
+  });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, told.message ?? `The API returned status ${answer.status}.`, told.details ?? []);
+  return told.data;
+}
+
+/** What the parts of the page share: also the bar and the kinds of views. */
+function storeOf(database, source) {
+  const view = database.views.find((one) => one.id === viewId) ?? null;
+  const store = shallowReactive({
+    database,
+    fields: database.fields,
+    view,
+    canWrite: isAllowed("canWrite"),
+    canDesign: isAllowed("canDesign"),
+    canArrange: isAllowed("canArrange"),
+    isUnsaved: false,
+    call,
+    upload,
+    get records() { return source.rows.value; },
+    reload: (changed) => source.reload(changed),
+    takeField(field) {
+      const isKnown = store.fields.some((one) => one.id === field.id);
+      store.fields = isKnown ? store.fields.map((one) => (one.id === field.id ? field : one)) : [...store.fields, field];
+      return field;
+    },
+    /** Change keys of the manifest of the view; without one, or in a locked one, the page alone has them. */
+    async patchView(change) {
+      const shown = store.view;
+      if (!shown || !store.canArrange || shown.locked) {
+        store.local = { ...store.local, ...change };
+        store.isUnsaved = store.canArrange;
+        return;
+      }
+      for (let round = 0; ; round += 1) {
+        const { manifest, updatedAt } = store.view;
+        try {
+          store.view = await call("PATCH", `/v1/databases/${databaseId}/views/${shown.id}`, { manifest: { ...manifest, ...change } }, { "If-Match": updatedAt });
+          return;
+        } catch (error) {
+          if (error.status !== 409 || round > 4) throw error;
+          const fresh = await overview(`${at}/databases/${databaseId}`);
+          store.view = fresh.views.find((one) => one.id === shown.id) ?? store.view;
+        }
+      }
+    },
+    local: {},
+    async saveAsView(label) {
+      const manifest = { ...store.view?.manifest, ...store.local };
+      const made = await call("POST", `/v1/databases/${databaseId}/views`, { label, kind: "table", manifest });
+      location.assign(`?view=${made.id}`);
+    },
+  });
+  return store;
+}
+
+/** Names of files that records hold, asked for when the records are read. */
+function followFiles(source, store, names) {
+  const asked = new Set();
+  watch(source.rows, async (rows) => {
+    const fields = store.fields.filter((one) => one.kind === "file");
+    if (fields.length === 0) return;
+    const ids = [];
+    for (const record of rows) for (const field of fields) for (const id of valueOf(record, field) ?? []) if (!asked.has(id) && !names.files.has(id)) ids.push(id);
+    for (const id of ids) asked.add(id);
+    for (let start = 0; start < ids.length; start += 100) {
+      const files = await overview(`/workspaces/${workspace}/databases/${databaseId}/files?ids=${ids.slice(start, start + 100).join(",")}`).catch(() => []);
+      for (const file of files) names.files.set(file.fileId, file);
+    }
+  });
+}
+
+const button = (label, onClick, more = {}) => h("button", { type: "button", class: "button small", onClick, ...more }, label);
+
+/** The place of the bar of views: `h(ViewBar, { store })` goes here. */
+const Bar = {
+  props: ["table"],
+  setup: ({ table }) => {
+    const saveView = (event) => {
+      event.preventDefault();
+      table.store.saveAsView(event.target.elements.label.value.trim()).catch((error) => table.fail(error));
+    };
+    return () => {
+      const { store, history, checked } = table;
+      return h("div", { class: "table-bar" }, [
+        checked.size > 0 ? h("div", { class: "picked-bar", role: "group", "aria-label": "Selected records" }, [
+          h("b", null, `${checked.size.toLocaleString()} selected`),
+          button("Edit…", () => table.bulkEdit()), button("Duplicate", () => table.duplicate()), button("Archive", () => table.drop("archive")),
+          button("Delete", () => table.drop("delete"), { class: "button small danger" }), button("Clear", () => { checked.clear(); table.focus(); }, { class: "button small subtle" }),
+        ]) : null,
+        h("span", { class: "grow" }),
+        store.isUnsaved ? h("form", { class: "save-view", onSubmit: saveView }, [h("input", { type: "text", name: "label", required: true, maxlength: 200, placeholder: "Name of the view", "aria-label": "Name of the view" }), h("button", { type: "submit", class: "button small" }, "Save as view")]) : null,
+        h(HiddenFields, { table }),
+        button("Find", () => { table.page.find = true; }, { "aria-keyshortcuts": "Control+F" }),
+        store.canWrite ? [
+          button("Undo", () => history.undo(), { disabled: !history.state.canUndo || history.state.isBusy, "aria-keyshortcuts": "Control+Z" }),
+          button("Redo", () => history.redo(), { disabled: !history.state.canRedo || history.state.isBusy, "aria-keyshortcuts": "Control+Y" }),
+          button("Add record", () => table.addLast()),
+        ] : null,
+      ]);
+    };
+  },
+};
+
+const HiddenFields = {
+  props: ["table"],
+  setup: ({ table }) => () => {
+    const hidden = table.store.fields.filter((one) => one.kind !== "button" && !table.layout.order.includes(one.key));
+    return hidden.length === 0 ? null : h("details", { class: "hidden-fields" }, [
+      h("summary", { class: "button small" }, `${hidden.length} hidden`),
+      h("div", { class: "menu" }, hidden.map((field) => button(`Show ${field.label}`, () => table.show(field), { key: field.key, class: "" }))),
+    ]);
+  },
+};
+
+const figure = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 6 });
+
+/** What the selected range sums up to. */
+function summary(table) {
+  const range = table.range.value;
+  if (!range || (range.top === range.bottom && range.left === range.right)) return "";
+  const fields = table.fieldsIn(range).filter(isNumeric);
+  const values = table.rowsIn(range).flatMap((record) => fields.map((field) => valueOf(record, field))).filter((one) => typeof one === "number");
+  const cells = (range.bottom - range.top + 1) * (range.right - range.left + 1);
+  if (values.length === 0) return `${cells.toLocaleString(LANGUAGE)} cells`;
+  const sum = values.reduce((total, one) => total + one, 0);
+  return `${cells.toLocaleString(LANGUAGE)} cells · Sum ${figure.format(sum)} · Average ${figure.format(sum / values.length)}`;
+}
+
+const Foot = {
+  props: ["table"],
+  setup: ({ table }) => () => {
+    const { state, rows } = table.records;
+    const total = state.total ?? rows.value.length;
+    return h("div", { class: "table-foot" }, [
+      h("span", { class: "count-of" }, `${total.toLocaleString(LANGUAGE)} ${total === 1 ? "record" : "records"}`),
+      state.isLoading ? h("span", { class: "quiet" }, "Loading…") : null,
+      state.problem ? h("span", { class: "fault", role: "alert" }, [state.problem, " ", button("Try again", () => table.records.more())]) : null,
+      h("span", { class: "quiet range-of" }, summary(table)),
+      h("span", { class: "grow" }),
+      h("span", { class: ["said", { fault: table.page.isFault }], role: "status" }, table.page.said),
+      h("span", { class: "save-state quiet", "data-saving": table.edits.state.saving > 0 ? "true" : "false" }, table.edits.state.saving > 0 ? "Saving…" : table.edits.refused.size > 0 ? `${table.edits.refused.size} not saved` : ""),
+    ]);
+  },
+};
+
+const isElsewhere = (target) => target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+
+const App = {
+  props: ["table"],
+  setup({ table }) {
+    const { history } = table;
+    const narrow = window.matchMedia("(max-width: 700px)");
+    const measure = () => { table.page.isNarrow = narrow.matches; };
+    const keydown = (event) => {
+      if (isElsewhere(event.target) || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      const key = event.key.toLowerCase();
+      if (key === "z" && table.store.canWrite) event.shiftKey ? history.redo() : history.undo();
+      else if (key === "y" && table.store.canWrite) history.redo();
+      else if (key === "f") { table.page.find = null; Vue.nextTick(() => { table.page.find = true; }); } else return;
+      event.preventDefault();
+    };
+    const clip = (name) => (event) => {
+      if (isElsewhere(event.target) || !root.contains(document.activeElement)) return;
+      if (name === "paste") table.paste(event);
+      else table.copy(event, name === "cut" && table.store.canWrite);
+    };
+    const listeners = { keydown, copy: clip("copy"), cut: clip("cut"), paste: clip("paste") };
+    onMounted(() => {
+      measure();
+      narrow.addEventListener("change", measure);
+      for (const [name, listener] of Object.entries(listeners)) document.addEventListener(name, listener);
+    });
+    onBeforeUnmount(() => { for (const [name, listener] of Object.entries(listeners)) document.removeEventListener(name, listener); });
+    const unsaved = (event) => { if (table.edits.state.saving > 0 || table.edits.refused.size > 0) event.preventDefault(); };
+    window.addEventListener("beforeunload", unsaved);
+    return () => [
+      h(Bar, { table }),
+      table.page.find ? h(FindBar, { table }) : null,
+      h("div", { class: "table-work" }, [h(Sheet, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null]),
+      h(Foot, { table }),
+      table.page.paste ? h(PasteDialog, { plan: table.page.paste.plan, onPaste: () => table.applyPaste(table.page.paste.plan), onClose: () => { table.page.paste = null; table.focus(); } }) : null,
+      table.page.bulk ? h(BulkDialog, { table }) : null,
+    ];
+  },
+};
+
+async function start() {
+  const names = new Names();
+  const source = new Records({ call, databaseId, query, names });
+  const [database, members] = await Promise.all([overview(`${at}/databases/${databaseId}`), namesOf({ workspaceId: workspace, automationId: "" }).members(), source.more()]);
+  for (const one of members) names.people.set(one.id, one);
+  const store = storeOf(database, source);
+  followFiles(source, store, names);
+  const history = new History((text, isFault) => table.say(text, isFault));
+  const table = new Table({ store, source, names, history, me });
+  createApp(App, { table }).mount(root);
+  root.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  root.replaceChildren(Object.assign(document.createElement("p"), { className: "alert", textContent: error.message }));
+  if (!(error instanceof Refused)) throw error;
+});
