@@ -173,7 +173,7 @@ async def _database_page(
         facts=await page_facts(request, database, views, view, listed.fields),
         may_write=shell.may("records:write"),
         table=_table(request, shell, database, selection, listed),
-        api=equal_call(shell, selection, listed),
+        calls=equal_call(shell, selection, listed),
     )
 
 

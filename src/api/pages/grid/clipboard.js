@@ -111,15 +111,15 @@ function textIn(node) {
   return text.replace(/\u00a0/g, " ").replace(/^[ ]+|[ \n]+$/g, "");
 }
 
-// The policy of the page has no inline styles, in parsed documents neither.
-const withoutStyles = (html) => html.replace(/<style\b[^]*?<\/style\s*>/gi, "").replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/\sstyle\s*=/gi, " data-style="));
+// The policy of the page has no inline styles and handlers, in parsed documents neither.
+const withoutCode = (html) => html.replace(/<(style|script)\b[^]*?<\/\1\s*>/gi, "").replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s/"'])(style|on\w+)(?=\s*=)/gi, "$1data-$2"));
 
 const isHidden = (element) => /display\s*:\s*none/i.test(element.getAttribute("data-style") ?? "");
 const spanOf = (cell, name) => Math.min(Math.max(Number.parseInt(cell.getAttribute(name) ?? "1", 10) || 1, 1), 1000);
 
 /** Rows of `{text, exact, own}` of the first table in HTML; null without one. A span leaves empty cells. */
 export function parseHtml(html) {
-  const table = new DOMParser().parseFromString(withoutStyles(html), "text/html").querySelector("table");
+  const table = new DOMParser().parseFromString(withoutCode(html), "text/html").querySelector("table");
   if (!table) return null;
   const rows = [];
   let spans = [];

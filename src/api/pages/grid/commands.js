@@ -53,8 +53,10 @@ export class Table {
 
   /** Do something whose act goes to the history. */
   async run(work) {
+    const acting = work().then((act) => this.history.push(act));
+    this.history.waitFor(acting);
     try {
-      return this.history.push(await work());
+      return await acting;
     } catch (error) {
       this.fail(error);
       return null;

@@ -6,6 +6,7 @@ const MOST = 500;
 const ROUNDS = 25;
 const { shallowReactive } = Vue;
 
+const sentence = (field, message) => `${field.label} ${message}`.replace(/\.?$/, ".");
 export const cellKey = (id, key) => `${id}/${key}`;
 
 /**
@@ -19,6 +20,8 @@ export class Edits {
     this.refused = shallowReactive(new Map());
     this.state = shallowReactive({ saving: 0 });
     this.pending = new Map();
+    /** Records that are not listed, as they were last read. */
+    this.known = new Map();
     this.queue = Promise.resolve();
   }
 
@@ -119,7 +122,7 @@ export class Edits {
   async withdraw(change, field, text, error) {
     const typed = text ?? textOf(field, change.after, this.names);
     const told = error.details?.find((one) => one.path.includes(field.key))?.message;
-    const message = error.isConflict || !told ? error.message : `${field.label} ${told}`.replace(/\.?$/, ".");
+    const message = error.isConflict || !told ? error.message : sentence(field, told);
     if (error.status === 404) {
       this.records.remove([change.id]);
       return;
@@ -174,76 +177,101 @@ export class Edits {
       const operations = groups.map(([id, cells]) => this.operation(id, cells));
       try {
         const { records } = await this.call("POST", `${this.records.path}/batch`, { operations });
-        this.settle(rest);
+        if (isForced) this.settle(rest);
         records.forEach((one) => {
-          if (this.known?.has(one.id)) this.known.set(one.id, one);
+          if (this.known.has(one.id)) this.known.set(one.id, one);
           this.take(one);
         });
         return rest;
       } catch (error) {
         if (error.status === undefined || round >= ROUNDS) throw error;
-        rest = await this.reduced(rest, groups, error, may, isForced);
+        if (error.status === 400) rest = await this.reduced(rest, groups, error, isForced);
+        else if (![404, 409].includes(error.status)) throw error;
+        else if (groups.length > 1) return this.halves(groups, may, isForced);
+        else rest = await this.looked(groups[0][0], rest, may, isForced);
       }
     }
     return [];
   }
 
   operation(id, cells) {
-    const body = { op: "update", recordId: id, expectedUpdatedAt: this.records.find(id)?.updatedAt ?? this.known?.get(id)?.updatedAt };
+    const body = { op: "update", recordId: id, expectedUpdatedAt: this.records.find(id)?.updatedAt ?? this.known.get(id)?.updatedAt };
     for (const { key, after } of cells) {
       for (const [part, values] of Object.entries(changeOf(this.fieldOf(key), after))) body[part] = { ...body[part], ...values };
     }
     return body;
   }
 
-  /** What remains to be written after a refusal, which names operations. Raises what names none. */
-  async reduced(rest, groups, error, may, isForced) {
+  /** A batch is refused whole where one record changed: its halves are tried, so the others are written. */
+  async halves(groups, may, isForced) {
+    const middle = Math.ceil(groups.length / 2);
+    const written = [];
+    for (const half of [groups.slice(0, middle), groups.slice(middle)]) {
+      written.push(...await this.update(half.flatMap(([, cells]) => cells), may, isForced));
+    }
+    return written;
+  }
+
+  /** What remains to be written after a refusal, which names values. Raises what names none. */
+  async reduced(rest, groups, error, isForced) {
     const named = (error.details ?? []).map((one) => ({ ...one, match: one.path.match(/^operations\.(\d+)(?:\.(?:data|relations)\.([^.]+))?/) })).filter((one) => one.match);
     if (named.length === 0) throw error;
     const isOut = new Set();
     for (const { match, message } of named) {
       const [id, cells] = groups[Number(match[1])];
-      if (error.status === 409) continue;
-      if (error.status === 404) this.records.remove([id]);
-      for (const one of cells.filter((cell) => error.status === 404 || match[2] === undefined || cell.key === match[2])) {
-        isOut.add(one);
+      for (const one of cells.filter((cell) => match[2] === undefined || cell.key === match[2])) {
         const field = this.fieldOf(one.key);
-        if (error.status !== 404) this.refuse(id, one.key, one.text ?? textOf(field, one.after, this.names), `${field.label} ${message}`.replace(/\.?$/, "."));
+        isOut.add(one);
+        this.refuse(id, one.key, one.text ?? textOf(field, one.after, this.names), sentence(field, message));
       }
     }
-    if (error.status === 409) await this.look(named.map((one) => groups[Number(one.match[1])][0]), rest, isOut, may, isForced);
-    const gone = rest.filter((one) => isOut.has(one));
-    this.settle(gone);
-    for (const { id } of gone) {
-      const fresh = await this.records.fresh(id).catch(() => null);
-      if (fresh) this.take(fresh);
-    }
+    if (isForced) await this.withdrawn(rest.filter((one) => isOut.has(one)));
     return rest.filter((one) => !isOut.has(one));
   }
 
-  /** Read records that changed meanwhile, and leave out what may not be written over them. */
-  async look(ids, rest, isOut, may, isForced) {
-    this.known ??= new Map();
-    for (const id of new Set(ids)) {
-      const fresh = await this.records.fresh(id).catch((error) => { if (error.status === 404) return null; throw error; });
-      if (fresh) {
-        this.known.set(id, fresh);
-        this.take(fresh);
-      } else this.records.remove([id]);
-      for (const one of rest.filter((cell) => cell.id === id)) {
-        const now = fresh && valueOf(fresh, this.fieldOf(one.key));
-        if (!fresh || !may(now, one)) isOut.add(one);
-        else if (isForced) one.before = now;
-      }
+  /** Show again what is stored in cells that are not written. */
+  async withdrawn(changes) {
+    this.settle(changes);
+    for (const [id] of Map.groupBy(changes, (one) => one.id)) {
+      const fresh = await this.read(id);
+      if (fresh) this.take(fresh);
     }
+  }
+
+  /** A record as it is now; null for one that was deleted. */
+  read(id) {
+    return this.records.fresh(id).catch((error) => {
+      if (error.status === 404) return null;
+      throw error;
+    });
+  }
+
+  /** Read a record that changed meanwhile, and leave out what may not be written over it. */
+  async looked(id, cells, may, isForced) {
+    const fresh = await this.read(id);
+    if (!fresh) {
+      this.settle(cells);
+      this.records.remove([id]);
+      return [];
+    }
+    this.known.set(id, fresh);
+    this.take(fresh);
+    const rest = [];
+    for (const one of cells) {
+      const now = valueOf(fresh, this.fieldOf(one.key));
+      if (!may(now, one)) continue;
+      if (isForced) one.before = now;
+      rest.push(one);
+    }
+    return rest;
   }
 
   /** A record as it was last read; null for one that was deleted. */
   async present(id) {
-    const record = this.records.find(id) ?? this.known?.get(id);
+    const record = this.records.find(id) ?? this.known.get(id);
     if (record) return record;
-    const fresh = await this.records.fresh(id).catch((error) => { if (error.status === 404) return null; throw error; });
-    if (fresh) (this.known ??= new Map()).set(id, fresh);
+    const fresh = await this.read(id);
+    if (fresh) this.known.set(id, fresh);
     return fresh;
   }
 
@@ -262,7 +290,7 @@ export class Edits {
           const one = creations[Number(place)];
           if (operations[place][part]?.[key] === undefined) throw error;
           const field = this.fieldOf(key);
-          one.refused = [...(one.refused ?? []), { key, text: one.texts?.[key] ?? textOf(field, operations[place][part][key], this.names), message: `${field.label} ${message}`.replace(/\.?$/, ".") }];
+          one.refused = [...(one.refused ?? []), { key, text: one.texts?.[key] ?? textOf(field, operations[place][part][key], this.names), message: sentence(field, message) }];
           delete operations[place][part][key];
         }
       }
@@ -287,14 +315,25 @@ export class Edits {
     let had = new Map();
     for (let at = 0; at < ids.length; at += MOST) {
       const part = ids.slice(at, at + MOST);
-      const operations = part.map((recordId) => ({ op, recordId }));
-      const { records } = await this.call("POST", `${this.records.path}/batch`, { operations });
+      const records = await this.moved(part, op);
       if (op === "restore") {
         const back = records.map((one) => ({ one, place: places.get(one.id) ?? this.records.list.length })).sort((a, b) => a.place - b.place);
         for (const { one, place } of back) this.records.insert(place, [one]);
       } else had = new Map([...had, ...this.records.remove(part)]);
     }
     return had;
+  }
+
+  /** The records of one batch. One that someone else has deleted meanwhile is left out. */
+  async moved(ids, op) {
+    try {
+      return (await this.call("POST", `${this.records.path}/batch`, { operations: ids.map((recordId) => ({ op, recordId })) })).records;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      if (ids.length === 1) return [];
+      const middle = Math.ceil(ids.length / 2);
+      return [...await this.moved(ids.slice(0, middle), op), ...await this.moved(ids.slice(middle), op)];
+    }
   }
 
   /** An act of the history. Undone or repeated, it tells what somebody else has changed since. */
@@ -319,7 +358,7 @@ export class Edits {
       const mine = [];
       let kept = 0;
       for (const id of ids) {
-        const fresh = await this.records.fresh(id).catch((error) => { if (error.status === 404) return null; throw error; });
+        const fresh = await this.read(id);
         if (fresh && fresh.updatedByUserId && this.me && fresh.updatedByUserId !== this.me) kept += 1;
         else if (fresh) mine.push(id);
       }

@@ -11,6 +11,7 @@ export class History {
     this.say = say;
     this.past = [];
     this.future = [];
+    this.work = Promise.resolve();
     this.state = shallowReactive({ canUndo: false, canRedo: false, isBusy: false });
   }
 
@@ -23,16 +24,26 @@ export class History {
     return act;
   }
 
+  /** An act that is under way is undone only after it was done. */
+  waitFor(work) {
+    this.work = this.work.then(() => work).catch(() => {});
+  }
+
   sync() {
     Object.assign(this.state, { canUndo: this.past.length > 0, canRedo: this.future.length > 0 });
   }
 
-  undo() { return this.step(this.past, this.future, "undo", "Undone"); }
+  undo() { return this.step("past", "future", "undo", "Undone"); }
 
-  redo() { return this.step(this.future, this.past, "redo", "Repeated"); }
+  redo() { return this.step("future", "past", "redo", "Repeated"); }
 
-  async step(from, to, name, word) {
-    if (this.state.isBusy) return;
+  /** One step after another: keys that are pressed meanwhile wait. */
+  step(from, to, name, word) {
+    this.work = this.work.then(() => this.take(this[from], this[to], name, word));
+    return this.work;
+  }
+
+  async take(from, to, name, word) {
     const act = from.pop();
     if (!act) return;
     this.state.isBusy = true;
@@ -42,7 +53,7 @@ export class History {
       this.say(kept > 0 ? `${word}: ${act.label}. ${cells(kept)} that someone else made since ${kept === 1 ? "was" : "were"} kept.` : `${word}: ${act.label}`);
     } catch (error) {
       from.push(act);
-      if (error.status === undefined) throw error;
+      if (error.status === undefined) console.error(error);
       this.say(`Not ${word.toLowerCase()}: ${error.message}`, true);
     } finally {
       this.state.isBusy = false;

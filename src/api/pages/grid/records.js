@@ -42,14 +42,9 @@ export class Records {
     const { turn } = this;
     Object.assign(this.state, { isLoading: true, problem: "" });
     try {
-      const isFirst = this.cursor === null;
-      const count = { op: "count", as: "table_rows" };
-      const page = await this.ask(isFirst ? { aggregates: [count, ...(this.query.aggregates ?? [])] } : { cursor: this.cursor, aggregates: [] });
+      if (this.cursor === null) this.count();
+      const page = await this.ask(this.cursor === null ? {} : { cursor: this.cursor });
       if (turn !== this.turn) return;
-      if (isFirst) {
-        const { table_rows: total, ...totals } = page.aggregates ?? {};
-        Object.assign(this.state, { total: total ?? null, totals });
-      }
       this.cursor = page.cursor;
       this.state.isDone = !page.cursor;
       this.append(page.records.map((one) => kept(one, this.names)));
@@ -59,6 +54,19 @@ export class Records {
       this.state.problem = error.message;
     } finally {
       if (turn === this.turn) this.state.isLoading = false;
+    }
+  }
+
+  /** Ask for the number of records, and the figures that the query has: a cursor is for one query alone. */
+  async count() {
+    const { turn } = this;
+    const aggregates = [{ op: "count", as: "table_rows" }, ...(this.query.aggregates ?? [])];
+    try {
+      const { aggregates: { table_rows: total, ...totals } } = await this.ask({ limit: 1, aggregates, groupBy: undefined });
+      if (turn === this.turn) Object.assign(this.state, { total, totals });
+    } catch (error) {
+      // A table is read without its number, too.
+      if (error.status === undefined) throw error;
     }
   }
 

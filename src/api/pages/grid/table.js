@@ -121,8 +121,8 @@ const Bar = {
         h(HiddenFields, { table }),
         button("Find", () => { table.page.find = true; }, { "aria-keyshortcuts": "Control+F" }),
         store.canWrite ? [
-          button("Undo", () => history.undo(), { disabled: !history.state.canUndo || history.state.isBusy, "aria-keyshortcuts": "Control+Z" }),
-          button("Redo", () => history.redo(), { disabled: !history.state.canRedo || history.state.isBusy, "aria-keyshortcuts": "Control+Y" }),
+          button("Undo", () => history.undo(), { disabled: !history.state.canUndo, "aria-keyshortcuts": "Control+Z" }),
+          button("Redo", () => history.redo(), { disabled: !history.state.canRedo, "aria-keyshortcuts": "Control+Y" }),
           button("Add record", () => table.addLast()),
         ] : null,
       ]);

@@ -1,0 +1,88 @@
+"""Undo in a table: every act of one's own, and what others changed since stays theirs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.grid import CONTROL, Table, table_of
+from tests.support.person import Json
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = [pytest.mark.takes(seconds=20)]
+
+RANDOM_ACTS = (Path(__file__).parent / "random_acts.js").read_text(encoding="utf-8")
+FIELDS: list[Json] = [{"label": "Price", "kind": "number"}, {"label": "Note", "kind": "text"}]
+ROWS: list[Json] = [{"title": f"Item {at}", "price": at, "note": "n"} for at in range(4)]
+
+
+@pytest.fixture
+async def table(page: Page, server: Server, space: Space) -> Table:
+    return await table_of(page, server, space, FIELDS, ROWS)
+
+
+async def test_random_acts_are_undone_to_what_history_says(
+    page: Page, server: Server, space: Space
+) -> None:
+    table = await table_of(page, server, space, [], [])
+    await table.open()
+    seeds = list(range(1, 61))
+    assert await page.evaluate(f"({RANDOM_ACTS})({seeds}, 40)") == []
+
+
+async def test_what_someone_else_changed_since_stays_theirs(table: Table) -> None:
+    await table.open()
+    await table.choose(0, "price")
+    await table.clip(text="10\n11\n12")
+    await table.holds(2, "price", 12)
+    await table.person.call("PATCH", f"/v1/records/{table.ids[1]}", {"data": {"price": 99}})
+    await table.person.call("PATCH", f"/v1/records/{table.ids[2]}", {"data": {"note": "theirs"}})
+    await table.key("z", CONTROL)
+    await table.says("1 change that someone else made since was kept.")
+    assert [(await table.stored(row))["data"]["price"] for row in range(3)] == [0, 99, 2]
+    await table.shows(1, "price", "99")
+    await table.shows(2, "note", "theirs")
+    table.page.problems.clear()  # the browser notes each answer of 409
+
+
+async def test_two_in_one_cell_are_told_and_two_in_one_record_are_not(table: Table) -> None:
+    await table.open()
+    await table.person.call("PATCH", f"/v1/records/{table.ids[0]}", {"data": {"note": "theirs"}})
+    await table.choose(0, "price")
+    await table.keys("5", "Enter")
+    await table.holds(0, "price", 5)
+    await table.shows(0, "note", "theirs")
+    await table.person.call("PATCH", f"/v1/records/{table.ids[0]}", {"data": {"price": 77}})
+    await table.choose(0, "price")
+    await table.keys("6", "Enter")
+    await table.page.until("document.querySelector('.cell.refused') !== null")
+    await table.choose(0, "price")
+    assert "Someone else changed this to “77”" in await table.page.text(".cell-fault")
+    assert (await table.stored(0))["data"]["price"] == 77
+    await table.keys("F2", "Enter")
+    await table.holds(0, "price", 6)
+    table.page.problems.clear()  # the browser notes each answer of 409
+
+
+async def test_a_paste_of_500_rows_is_one_batch_and_one_undo(
+    page: Page, server: Server, space: Space
+) -> None:
+    rows: list[Json] = [{"title": f"Item {at}", "price": at} for at in range(500)]
+    table = await table_of(page, server, space, FIELDS, rows)
+    await table.open()
+    await table.choose(0, "price")
+    for height in (200, 400, 500):
+        await table.key("End", CONTROL)
+        last = f"document.querySelector('.row[aria-rowindex=\"{height + 1}\"]') !== null"
+        await page.until(last)
+    await table.key("Home", CONTROL)
+    await table.page.until("document.querySelector('#cell-0-0') !== null")
+    await table.choose(0, "price")
+    await table.clip(text="\n".join(str(1000 + at) for at in range(500)))
+    await table.says("Pasted 500 records")
+    assert sum(one.endswith("/records/batch") for one in page.requests) == 1
+    await table.holds(499, "price", 1499)
+    await table.key("z", CONTROL)
+    await table.says("Undone")
+    await table.holds(499, "price", 499)
