@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.browser import Page
 from tests.support.grid import CONTROL, Table, table_of
+from tests.support.patience import eventually
 from tests.support.person import Json
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -72,10 +73,12 @@ async def test_a_paste_of_500_rows_is_one_batch_and_one_undo(
     table = await table_of(page, server, space, FIELDS, rows)
     await table.open()
     await table.choose(0, "price")
-    for height in (200, 400, 500):
+
+    async def at_the_end() -> bool:
         await table.key("End", CONTROL)
-        last = f"document.querySelector('.row[aria-rowindex=\"{height + 1}\"]') !== null"
-        await page.until(last)
+        return bool(await page.evaluate("document.querySelector('#cell-499-0') !== null"))
+
+    await eventually(at_the_end, what="the last of the records")
     await table.key("Home", CONTROL)
     await table.page.until("document.querySelector('#cell-0-0') !== null")
     await table.choose(0, "price")

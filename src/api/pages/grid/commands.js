@@ -53,10 +53,8 @@ export class Table {
 
   /** Do something whose act goes to the history. */
   async run(work) {
-    const acting = work().then((act) => this.history.push(act));
-    this.history.waitFor(acting);
     try {
-      return await acting;
+      return await this.history.follow(work());
     } catch (error) {
       this.fail(error);
       return null;

@@ -12,6 +12,7 @@ export class History {
     this.past = [];
     this.future = [];
     this.work = Promise.resolve();
+    this.acting = Promise.resolve();
     this.state = shallowReactive({ canUndo: false, canRedo: false, isBusy: false });
   }
 
@@ -24,9 +25,12 @@ export class History {
     return act;
   }
 
-  /** An act that is under way is undone only after it was done. */
-  waitFor(work) {
-    this.work = this.work.then(() => work).catch(() => {});
+  /** Take the act that comes of a promise: in the order in which acts began, and before any later undo. */
+  follow(acting) {
+    const taken = this.acting.then(() => acting).then((act) => this.push(act));
+    this.acting = taken.catch(() => {});
+    this.work = this.work.then(() => this.acting);
+    return taken;
   }
 
   sync() {

@@ -53,7 +53,13 @@ function storeOf(database, source) {
       return field;
     },
     /** Change keys of the manifest of the view; without one, or in a locked one, the page alone has them. */
-    async patchView(change) {
+    patchView(change) {
+      const patching = store.patching.then(() => store.writeView(change));
+      store.patching = patching.catch(() => {});
+      return patching;
+    },
+    patching: Promise.resolve(),
+    async writeView(change) {
       const shown = store.view;
       if (!shown || !store.canArrange || shown.locked) {
         store.local = { ...store.local, ...change };
