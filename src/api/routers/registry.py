@@ -76,7 +76,7 @@ ROUTERS: Sequence[Router] = (
     console_home.router,
     console_items.router,
     console_databases.router,
-    console_databases.files_router,
+    console_databases.table_router,
     console_field_listing.router,
     console_fields.router,
     console_field_conversions.router,

@@ -32,6 +32,7 @@ from api.routers.data import records as records_api
 from api.routers.data.databases import DATABASE, DATABASES
 from models.content.files.queries import readable_files
 from models.core.access.rules import Level, Scope, level_on
+from models.core.base import Id
 from models.data.database_templates.templates import (
     CreateFromTemplate,
     create_from_template,
@@ -44,13 +45,16 @@ from models.data.fields.rules.settings import Aggregate
 from models.data.record_exports import exports
 from models.data.record_exports.exports import export_detail
 from models.data.record_exports.shapes import CreateExport
+from models.data.records.queries import revisions
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.messages.jobs.rules import OPEN_JOB
+from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError
 from runtime.ids import parse_id
 
 router = page_router()
-files_router = Router(tags=["console"])
+table_router = Router(tags=["console"])
+"""What the script of a table reads beside the operations of the API."""
 
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")
@@ -202,21 +206,35 @@ def _table(
     }
 
 
-_MOST_FILES = 100
+_MOST_NAMED = 100
+_FOR_TABLE = Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, cookie=True)
+Ids = Annotated[str, Field(max_length=4_000)]
+"""Ids with commas between them."""
 
 
-@files_router.get(
-    f"{_DATABASE}/files",
-    access=Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, cookie=True),
-    documented=False,
-)
-async def get_files(request: ApiRequest, ids: Annotated[str, Field(max_length=4_000)]) -> Response:
-    """Get the names and addresses of files that the table shows, by ids with commas between."""
-    file_ids = [one for text in ids.split(",") if (one := parse_id(text)) is not None]
+@table_router.get(f"{_DATABASE}/files", access=_FOR_TABLE, documented=False)
+async def get_files(request: ApiRequest, ids: Ids) -> Response:
+    """Get the names and addresses of files that a table shows."""
     work, actor, keys = request.work, request.actor, request.services.keys
-    files = await readable_files(work, actor, file_ids[:_MOST_FILES], keys)
-    told = [one.model_dump(mode="json", by_alias=True) for one in files]
-    return JSONResponse({"data": told}, headers={"Cache-Control": "no-store"})
+    files = await readable_files(work, actor, _read_ids(ids), keys)
+    return _told([one.model_dump(mode="json", by_alias=True) for one in files])
+
+
+@table_router.get(f"{_DATABASE}/revisions", access=_FOR_TABLE, documented=False)
+async def get_revisions(request: ApiRequest, ids: Ids) -> Response:
+    """Get when records that a table shows were changed last; what was deleted is left out."""
+    place = request.work, request.actor.workspace_id, request.ids["databaseId"]
+    changes = await revisions(*place, _read_ids(ids))
+    return _told({str(one): wire_timestamp(at) for one, at in changes.items()})
+
+
+def _read_ids(text: str) -> list[Id]:
+    ids = [record_id for part in text.split(",") if (record_id := parse_id(part)) is not None]
+    return ids[:_MOST_NAMED]
+
+
+def _told(data: object) -> Response:
+    return JSONResponse({"data": data}, headers={"Cache-Control": "no-store"})
 
 
 @router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE))

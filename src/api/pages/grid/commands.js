@@ -40,7 +40,7 @@ export class Table {
     this.aim = shallowRef(null);
     this.hits = shallowRef(new Set());
     this.copied = null;
-    watch([source.rows, this.columns], () => this.chosen.fit());
+    watch([source.rows, this.columns], () => this.chosen.fit(), { flush: "sync" });
   }
 
   say(text, isFault = false) { Object.assign(this.page, { said: text, isFault }); }

@@ -30,6 +30,8 @@ export const BesidePanel = {
       if (row < 0 || row >= table.records.list.length) return;
       table.page.beside = row;
       table.select(row, table.selection.col);
+      // A button at the end of the rows is disabled, and the keys would go nowhere.
+      nextTick(() => { if (document.activeElement === document.body || document.activeElement?.disabled) close.value.focus(); });
     };
     onMounted(() => { load(); close.value.focus(); });
     watch(() => [table.page.beside, record()?.updatedAt], load);

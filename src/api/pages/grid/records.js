@@ -78,19 +78,26 @@ export class Records {
     const old = this.list.length;
     Object.assign(this.state, { isLoading: false, isDone: false });
     const before = this.list;
-    this.rows.value = [];
-    this.places = new Map();
+    this.isFresh = true;
     await this.more();
-    if (this.state.problem && this.list.length === 0) this.replace(before);
+    if (this.isFresh && !this.state.problem) this.replace([]);
+    this.isFresh = false;
+    if (this.state.problem) this.replace(before);
     while (this.list.length < Math.min(old, 5 * WINDOW) && !this.state.isDone && !this.state.problem) await this.more();
   }
 
   replace(rows) {
-    this.rows.value = rows;
     this.places = new Map(rows.map((one, at) => [one.id, at]));
+    this.rows.value = rows;
   }
 
   append(records) {
+    // The first window of a reload takes the place of what was there.
+    if (this.isFresh) {
+      this.isFresh = false;
+      this.replace(records);
+      return;
+    }
     const rows = this.list;
     for (const one of records) {
       if (this.places.has(one.id)) continue;

@@ -26,6 +26,7 @@ export class Selection {
     if (toRow < 0) return;
     if (isExtended && this.at.row >= 0) Object.assign(this.at, { toRow, toCol });
     else Object.assign(this.at, { row: toRow, col: toCol, toRow, toCol, isEditing: false, seed: null });
+    this.hold();
   }
 
   /** Move from the active cell, or with shift from the end of the range. */
@@ -54,13 +55,22 @@ export class Selection {
     else this.isLeaving = true;
   }
 
-  /** Keep to cells that are there after rows or columns were taken away. */
+  /** Stay at the same record after others came or went, and at cells that are there. */
   fit() {
-    const { row, col, toRow, toCol } = this.at;
-    if (row < 0) return;
+    const { row: before, col, toRow: end, toCol } = this.at;
+    if (before < 0) return;
+    const place = this.records.at(this.activeId);
+    const moved = place < 0 ? 0 : place - before;
+    const [row, toRow] = [before + moved, end + moved];
     const [top, left] = this.bound(row, col);
     const [bottom, right] = this.bound(toRow, toCol);
     Object.assign(this.at, { row: top, col: left, toRow: bottom, toCol: right });
+    this.hold();
+  }
+
+  /** Remember the record of the active cell. */
+  hold() {
+    this.activeId = this.records.list[this.at.row]?.id;
   }
 
   check(index, isOn, isRange) {

@@ -4,6 +4,7 @@ import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused } from "/pages/client.js";
 import { Table } from "./commands.js";
 import { History } from "./history.js";
+import { followRecords } from "./live.js";
 import { BesidePanel, BulkDialog, FindBar } from "./panels.js";
 import { PasteDialog } from "./paste.js";
 import { Records } from "./records.js";
@@ -101,7 +102,7 @@ function followFiles(source, store, names) {
       const files = await overview(`/workspaces/${workspace}/databases/${databaseId}/files?ids=${ids.slice(start, start + 100).join(",")}`).catch(() => []);
       for (const file of files) names.files.set(file.fileId, file);
     }
-  });
+  }, { immediate: true });
 }
 
 const button = (label, onClick, more = {}) => h("button", { type: "button", class: "button small", onClick, ...more }, label);
@@ -169,6 +170,7 @@ const Foot = {
     return h("div", { class: "table-foot" }, [
       h("span", { class: "count-of" }, `${total.toLocaleString(LANGUAGE)} ${total === 1 ? "record" : "records"}`),
       state.isLoading ? h("span", { class: "quiet" }, "Loading…") : null,
+      state.isDone && state.total > rows.value.length ? button(`Show ${(state.total - rows.value.length).toLocaleString(LANGUAGE)} new`, () => table.records.reload().then(() => table.focus())) : null,
       state.problem ? h("span", { class: "fault", role: "alert" }, [state.problem, " ", button("Try again", () => table.records.more())]) : null,
       h("span", { class: "quiet range-of" }, summary(table)),
       h("span", { class: "grow" }),
@@ -229,6 +231,7 @@ async function start() {
   const history = new History((text, isFault) => table.say(text, isFault));
   const table = new Table({ store, source, names, history, me });
   createApp(App, { table }).mount(root);
+  followRecords(table, (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/revisions?ids=${ids.join(",")}`));
   root.dataset.ready = "true";
 }
 

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple, Protocol
 
 import psycopg
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     FromClause,
     Integer,
     Select,
     Uuid,
+    any_,
     bindparam,
     case,
     cast,
@@ -194,6 +196,19 @@ async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Reco
     """The row of a record that is neither archived nor in the trash."""
     statement = select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
     return await work.first(statement, of=Record)
+
+
+async def revisions(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, record_ids: Sequence[Id]
+) -> dict[Id, datetime]:
+    """The moments of the last changes of these records, as far as they are not in the trash."""
+    ids = any_(literal(record_ids, ARRAY(Uuid)))
+    found = await work.rows(
+        select(record.c.id, record.c.updated_at).where(
+            *records_of(workspace_id, database_id), record.c.id == ids
+        )
+    )
+    return {row.id: row.updated_at for row in found}
 
 
 class RecordSubject(Protocol):

@@ -1,0 +1,55 @@
+"""Changes of others come into a table that is open, and what one looks at stays."""
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.grid import Table, table_of
+from tests.support.person import Json
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = [pytest.mark.takes(seconds=40)]
+
+FIELDS: list[Json] = [{"label": "Price", "kind": "number"}]
+ROWS: list[Json] = [{"title": f"Item {at}", "price": at} for at in range(5)]
+
+
+@pytest.fixture
+async def table(page: Page, server: Server, space: Space) -> Table:
+    return await table_of(page, server, space, FIELDS, ROWS)
+
+
+@pytest.mark.long
+async def test_changes_of_others_are_seen_and_the_selection_stays(table: Table) -> None:
+    await table.open()
+    page, person = table.page, table.person
+    await table.choose(3, "price")
+    await person.call("PATCH", f"/v1/records/{table.ids[1]}", {"data": {"price": 50}})
+    await table.shows(1, "price", "50")
+    await person.call("DELETE", f"/v1/records/{table.ids[0]}")
+    await table.shows(0, "title", "Item 1")
+    active = "document.querySelector('.sheet').getAttribute('aria-activedescendant')"
+    assert await page.evaluate(active) == "cell-2-1"
+    await table.shows(2, "title", "Item 3")
+    await person.call("POST", f"{table.path}/records", {"data": {"title": "New"}})
+    await page.until("document.querySelector('.table-foot .button')?.innerText === 'Show 1 new'")
+    await page.click(".table-foot .button")
+    await table.shows(0, "title", "New")
+    await page.until(f"{active} === 'cell-3-1'")
+    await table.keys("7", "Enter")
+    await table.holds(3, "price", 7)
+
+
+async def test_what_one_types_is_not_taken_away(table: Table) -> None:
+    await table.open()
+    page, person = table.page, table.person
+    await table.choose(2, "price")
+    await table.keys("4", "2")
+    await page.until("document.querySelector('.editor-text')?.value === '42'")
+    await person.call("PATCH", f"/v1/records/{table.ids[2]}", {"data": {"title": "Theirs"}})
+    await person.call("DELETE", f"/v1/records/{table.ids[0]}")
+    await table.shows(0, "title", "Item 1")
+    await table.shows(1, "title", "Theirs")
+    assert await page.evaluate("document.querySelector('.editor-text').value") == "42"
+    await table.key("Enter")
+    await table.holds(2, "price", 42)
