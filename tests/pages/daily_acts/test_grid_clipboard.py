@@ -35,7 +35,7 @@ async def test_shapes_of_the_clipboard(page: Page, server: Server) -> None:
         assert cells == shape["cells"], shape["name"]
 
 
-async def test_what_is_written_is_read_again(page: Page, server: Server) -> None:
+async def test_copied_tables_are_read_again(page: Page, server: Server) -> None:
     await page.open(f"{server.url}/sign-in")
     texts = [
         "plain",

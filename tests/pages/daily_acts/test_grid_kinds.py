@@ -37,7 +37,7 @@ async def table(page: Page, server: Server, space: Space) -> Table:
 
 
 async def listed(page: Page, count: int) -> None:
-    """Wait until the list of an editor has so many entries."""
+    """Wait until the list of an editor has this number of entries."""
     await page.until(f"document.querySelectorAll('.picker-list li').length === {count}")
 
 

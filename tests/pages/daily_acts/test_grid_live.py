@@ -40,7 +40,7 @@ async def test_changes_of_others_are_seen_and_the_selection_stays(table: Table) 
     await table.holds(3, "price", 7)
 
 
-async def test_what_one_types_is_not_taken_away(table: Table) -> None:
+async def test_an_open_editor_keeps_its_text(table: Table) -> None:
     await table.open()
     page, person = table.page, table.person
     await table.choose(2, "price")

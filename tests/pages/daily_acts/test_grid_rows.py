@@ -31,7 +31,7 @@ async def listed(table: Table) -> list[Json]:
 
 
 async def count(table: Table, wanted: int) -> None:
-    """Wait until the database has so many records."""
+    """Wait until the database has this number of records."""
 
     async def is_so() -> bool:
         return len(await listed(table)) == wanted

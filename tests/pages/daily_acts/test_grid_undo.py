@@ -32,7 +32,7 @@ async def test_random_acts_are_undone_to_what_history_says(
     assert await page.evaluate(f"({RANDOM_ACTS})({seeds}, 40)") == []
 
 
-async def test_what_someone_else_changed_since_stays_theirs(table: Table) -> None:
+async def test_later_changes_of_someone_else_are_kept(table: Table) -> None:
     await table.open()
     await table.choose(0, "price")
     await table.clip(text="10\n11\n12")
@@ -47,7 +47,7 @@ async def test_what_someone_else_changed_since_stays_theirs(table: Table) -> Non
     table.page.problems.clear()  # the browser notes each answer of 409
 
 
-async def test_two_in_one_cell_are_told_and_two_in_one_record_are_not(table: Table) -> None:
+async def test_two_people_conflict_in_a_cell_and_not_in_a_record(table: Table) -> None:
     await table.open()
     await table.person.call("PATCH", f"/v1/records/{table.ids[0]}", {"data": {"note": "theirs"}})
     await table.choose(0, "price")

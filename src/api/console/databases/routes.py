@@ -54,7 +54,7 @@ from runtime.ids import parse_id
 
 router = page_router()
 table_router = Router(tags=["console"])
-"""What the script of a table reads beside the operations of the API."""
+"""Routes that the script of a table reads beside the operations of the API."""
 
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")

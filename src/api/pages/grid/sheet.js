@@ -132,11 +132,19 @@ export const Sheet = {
       const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-col]");
       return cell && box.value.contains(cell) ? [Number(cell.dataset.row), Number(cell.dataset.col)] : null;
     };
+    /** The first press on a link chooses its cell; the next one opens it. */
+    let opensLinks = false;
+    function click(event) {
+      if (!event.target.closest(".cell a") || opensLinks || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      table.focus();
+    }
     function pointerdown(event) {
       const cell = event.target.closest("[data-col]");
-      if (!cell || event.button !== 0 || event.target.closest("input, textarea, select, button, a, .picker, dialog, .fill-handle, .cell-fault")) return;
+      if (!cell || event.button !== 0 || event.target.closest("input, textarea, select, button, .picker, dialog, .fill-handle, .cell-fault")) return;
       const [row, col] = [Number(cell.dataset.row), Number(cell.dataset.col)];
       const wasActive = selection.row === row && selection.col === col;
+      opensLinks = wasActive;
       table.select(row, col, event.shiftKey);
       if (event.pointerType !== "mouse") return;
       const drag = (moved) => {
@@ -201,7 +209,7 @@ export const Sheet = {
         ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : records.state.total + 1, "aria-colcount": columns.length + 1,
         "aria-multiselectable": "true", "aria-readonly": table.store.canWrite ? undefined : "true", "aria-activedescendant": active >= 0 && !selection.isEditing && active < records.rows.value.length ? `cell-${active}-${col}` : undefined,
         style: { "--columns": template.value, "--wide": `${wide.value}px` },
-        onScroll: scroll, onKeydown: keydown, onPointerdown: pointerdown, onDblclick: (event) => { if (event.target.closest("[data-col]") && !event.target.closest(".editor-line, .picker, dialog")) table.edit(); },
+        onScroll: scroll, onKeydown: keydown, onPointerdown: pointerdown, onClick: click, onDblclick: (event) => { if (event.target.closest("[data-col]") && !event.target.closest(".editor-line, .picker, dialog")) table.edit(); },
         onFocus: () => table.enter(), onDragover: (event) => { if (event.dataTransfer?.types.includes("Files") && event.target.closest("[data-col]")) event.preventDefault(); }, onDrop: drop,
       }, [
         h("div", { class: "sheet-head", role: "rowgroup" }, h("div", { class: "head-row", role: "row", "aria-rowindex": 1 }, [
