@@ -10,7 +10,7 @@ from tests.support.person import Json, Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-READY = "document.getElementById('table')?.dataset.ready === 'true'"
+READY = "!window.isLeft && document.getElementById('table')?.dataset.ready === 'true'"
 SAVED = "document.querySelector('.save-state').dataset.saving === 'false'"
 STEP = "document.querySelector('.table-foot .said').innerText"
 CONTROL = 2
@@ -49,6 +49,7 @@ class Table:
     async def open(self, query: str = "", user_id: Any = None) -> None:
         """Open the table in a session, and wait until it is there."""
         await sign_in(self.page, self.person.server, self.person.space, user_id)
+        await self.page.evaluate("window.isLeft = true")
         await self.page.open(f"{self.person.home}/databases/{self.database['id']}{query}")
         await self.page.until(READY)
 

@@ -137,7 +137,7 @@ async def test_files_are_dropped_on_a_cell(table: Table) -> None:
     await table.shows(1, "papers", "Offer.txt")
     await table.saved()
     assert len((await table.stored(1))["data"]["papers"]) == 1
-    await page.open(f"{table.person.home}/databases/{table.database['id']}")
+    await table.open()
     await table.shows(1, "papers", "Offer.txt")
     await table.choose(1, "papers")
     await table.key("Delete")

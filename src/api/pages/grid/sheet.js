@@ -135,8 +135,8 @@ export const Sheet = {
     /** The first press on a link chooses its cell; the next one opens it. */
     let opensLinks = false;
     function click(event) {
-      if (!event.target.closest(".cell a") || opensLinks || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
+      if (!event.target.closest(".cell a")) return;
+      if (!opensLinks && !event.ctrlKey && !event.metaKey) event.preventDefault();
       table.focus();
     }
     function pointerdown(event) {
