@@ -317,9 +317,10 @@ async def test_a_wide_table_scrolls_inside_its_frame(
         await create_record(work, space.actor, made.id, CreateRecord(title="One"))
     at = await enter(page, server, space)
     await page.open(at.replace("/settings", f"/databases/{made.id}"))
+    await page.until("document.querySelector('.sheet .row') !== null")
     for width in (1440, 900):
         await page.show(width=width)
-        frame = "document.querySelector('.scroll:has(.grid)')"
+        frame = "document.querySelector('.sheet')"
         assert await page.evaluate(f"{frame}.scrollWidth > {frame}.clientWidth")
         assert await page.evaluate(f"document.documentElement.scrollWidth <= {width}")
     await page.screenshot(screens / "wide-grid.png")

@@ -141,7 +141,7 @@ async def test_files_are_dropped_on_a_cell(table: Table) -> None:
     await table.shows(1, "papers", "Offer.txt")
     await table.choose(1, "papers")
     await table.key("Delete")
-    await table.holds(1, "papers", None)
+    await table.holds(1, "papers", [])
 
 
 async def test_the_table_is_searched_and_a_record_opens_beside(table: Table) -> None:

@@ -39,7 +39,6 @@ export class Table {
     this.checked = this.chosen.checked;
     this.aim = shallowRef(null);
     this.hits = shallowRef(new Set());
-    this.copied = null;
     watch([source.rows, this.columns], () => this.chosen.fit(), { flush: "sync" });
   }
 

@@ -5,7 +5,7 @@ import { isSeveral, LONG, OPTIONS, readDay, sortedOptions, textOf } from "./valu
 const { h, nextTick, onMounted, ref, shallowRef } = Vue;
 
 /** Where the selection goes after a key that ends an edit; null for other keys. */
-export function wayOf(event) {
+function wayOf(event) {
   if (event.key === "Enter" && !event.altKey && !event.ctrlKey && !event.metaKey) return event.shiftKey ? [-1, 0] : [1, 0];
   if (event.key === "Tab") return event.shiftKey ? [0, -1] : [0, 1];
   return null;
