@@ -320,6 +320,14 @@ export class Table {
 
   isHit(record, field) { return this.hits.value.size > 0 && this.hits.value.has(cellKey(record.id, field.key)); }
 
+  /** Show a view as the bar of the page has changed it. */
+  takeView(view) {
+    this.store.view = view;
+    this.kept = undefined;
+    Object.assign(this.layout, layoutOf(this.store.fields, view));
+    return this.records.reload();
+  }
+
   /* Columns. */
 
   widthOf(field) { return this.layout.widths[field.key] ?? WIDTHS[field.key === "title" ? "title" : field.kind] ?? 160; }

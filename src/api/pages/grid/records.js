@@ -47,7 +47,7 @@ export class Records {
       if (turn !== this.turn) return;
       this.cursor = page.cursor;
       this.state.isDone = !page.cursor;
-      this.append(page.records.map((one) => kept(one, this.names)));
+      this.append(page.records.map((one) => ({ ...kept(one, this.names), color: page.colors?.[one.id] })));
     } catch (error) {
       if (turn !== this.turn) return;
       if (error.status === undefined) throw error;
@@ -111,7 +111,7 @@ export class Records {
   put(record) {
     const at = this.at(record.id);
     if (at < 0) return;
-    this.list[at] = kept(record, this.names);
+    this.list[at] = { ...kept(record, this.names), color: this.list[at].color };
     triggerRef(this.rows);
   }
 

@@ -232,6 +232,7 @@ async function start() {
   const table = new Table({ store, source, names, history, me });
   createApp(App, { table }).mount(root);
   followRecords(table, (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/revisions?ids=${ids.join(",")}`));
+  document.addEventListener("viewchange", ({ detail }) => table.takeView(detail));
   root.dataset.ready = "true";
 }
 

@@ -6,13 +6,10 @@ import { facts, makeStore } from "./store.js";
 
 const { createApp, h } = globalThis.Vue;
 
-/** Puts the table of the server in place once more, as the view shows it now. */
+/** The table of the page reads its records once more, as the view has them now. */
 async function loadTable(store) {
   await loadGroups(store);
-  const answer = await fetch(globalThis.location.href, { headers: { Accept: "text/html" } });
-  if (!answer.ok) throw new Error("The records could not be loaded. Reload the page.");
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  document.getElementById("records").replaceChildren(...page.getElementById("records").childNodes);
+  document.dispatchEvent(new CustomEvent("viewchange", { detail: store.view }));
 }
 
 const KINDS = {
