@@ -44,7 +44,7 @@ from runtime.errors import NotFoundError
 WINDOW = 10_000
 """Events that one page of a search, and one summary, looks through."""
 GLANCE = 1_000
-"""Events that a page without a search looks through for those that the actor sees."""
+"""Events that a page without a search looks through."""
 _MOST_OUTCOMES = 20
 _MOST_OF_ONE = 500
 _SUMMARY = ("id", "source", "subject_id", "payload_bytes", "received_at")
@@ -206,12 +206,29 @@ async def list_events(
             open_automations(actor, Level.VIEW).where(AUTOMATION.id == query.automation_id),
             "automation",
         )
-    most = WINDOW if query.searches() else GLANCE
+    size = WINDOW if query.searches() else GLANCE
     # Read first: PostgreSQL would rather join all events than follow the index of these few.
-    window = await work.rows(_window(actor, page, query, most), of=_Position)
-    ids = literal(list(dict.fromkeys(place.id for place in window)), ARRAY(Uuid))
+    window = await work.rows(_window(actor, page, query, size), of=_Position)
+    rows = await work.rows(
+        _events_among(actor, query, [place.id for place in window])
+        .order_by(_event.received_at.desc(), _event.id.desc())
+        .limit(page.fetch),
+        of=_Row,
+    )
+    events = page.of(rows, lambda row: (row.received_at, row.id))
+    if events.cursor is None and len(window) == size:
+        last = window[-1]
+        events = Page(events.items, page.cursor_behind(last.received_at, last.id))
+    outcomes = await _outcomes(work, actor, [row.id for row in events.items], _MOST_OUTCOMES)
+    return TriggerEventList.of(
+        events, lambda row: TriggerEventSummary(**_summary(row), outcomes=outcomes.get(row.id, []))
+    )
+
+
+def _events_among(actor: Actor, query: WorkspaceEventQuery, ids: Sequence[Id]) -> Select[Any]:
+    """The events of these ids that fit the query and concerned an automation the actor sees."""
     # By the limit each event is asked by the index, and never all outcomes for a join.
-    seen = (
+    visible_outcome = (
         select(_outcome.id)
         .where(
             _outcome.workspace_id == actor.workspace_id,
@@ -222,25 +239,11 @@ async def list_events(
         .limit(1)
         .scalar_subquery()
     )
-    rows = await work.rows(
-        select(*(_event[name] for name in _SUMMARY))
-        .where(
-            _event.workspace_id == actor.workspace_id,
-            _event.id == any_(ids),
-            seen.is_not(None),
-            *query.searches(),
-        )
-        .order_by(_event.received_at.desc(), _event.id.desc())
-        .limit(page.fetch),
-        of=_Row,
-    )
-    shown = page.of(rows, lambda row: (row.received_at, row.id))
-    if shown.cursor is None and len(window) == most:
-        last = window[-1]
-        shown = Page(shown.items, page.cursor_behind(last.received_at, last.id))
-    outcomes = await _outcomes(work, actor, [row.id for row in shown.items], _MOST_OUTCOMES)
-    return TriggerEventList.of(
-        shown, lambda row: TriggerEventSummary(**_summary(row), outcomes=outcomes.get(row.id, []))
+    return select(*(_event[name] for name in _SUMMARY)).where(
+        _event.workspace_id == actor.workspace_id,
+        _event.id == any_(literal(list(dict.fromkeys(ids)), ARRAY(Uuid))),
+        visible_outcome.is_not(None),
+        *query.searches(),
     )
 
 
@@ -249,7 +252,7 @@ class _Position(Protocol):
     id: Id
 
 
-def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, most: int) -> Select[Any]:
+def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, size: int) -> Select[Any]:
     """The newest events by what an index answers: their automation, their outcome, their time.
 
     One with several outcomes may be there several times.
@@ -268,7 +271,7 @@ def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, most: i
         select(moment.label("received_at"), event_id.label("id"))
         .where(*conditions)
         .order_by(moment.desc(), event_id.desc())
-        .limit(most)
+        .limit(size)
     )
 
 
