@@ -104,11 +104,10 @@ async def until_stored(
     assert manifest.get(keys[0]) == expected
 
 
-async def titles(page: Page) -> list[str]:
-    found: list[str] = await page.evaluate(
-        "[...document.querySelectorAll('#records tbody th')].map(one => one.innerText.trim())"
-    )
-    return found
+TITLES = (
+    "[...document.querySelectorAll('#table .row [role=rowheader]')]"
+    ".sort((one, other) => one.dataset.row - other.dataset.row).map(one => one.innerText.trim())"
+)
 
 
 async def middle(page: Page, selector: str) -> list[float]:

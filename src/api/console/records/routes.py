@@ -27,7 +27,8 @@ from models.data.record_comments import CreateRecordComment, create_comment, lis
 from models.data.record_exports.exports import names_of
 from models.data.records import commands
 from models.data.records.commands import update_record
-from models.data.records.queries import QueryTooSlowError, get_record, list_history
+from models.data.records.history import list_history
+from models.data.records.queries import QueryTooSlowError, get_record
 from models.data.records.search import choices
 from models.data.records.shapes import RecordDetail, UpdateRecord
 from runtime.errors import ConflictError, NotFoundError, ValidationError

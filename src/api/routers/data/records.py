@@ -21,7 +21,8 @@ from models.data.record_exports.exports import accept_export
 from models.data.record_exports.exports import cancel_export as cancel
 from models.data.record_exports.shapes import CreateExport, ExportDetail
 from models.data.records import commands, queries
-from models.data.records.queries import QueryTooSlowError, list_history
+from models.data.records.history import list_history
+from models.data.records.queries import QueryTooSlowError
 from models.data.records.shapes import (
     QueryResult,
     RecordQuery,

@@ -34,7 +34,7 @@ from models.automation.run_undos.rules import (
 from models.automation.run_undos.tables import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.records.queries import number_of_undone_records
+from models.data.records.history import number_of_undone_records
 from models.data.records.reverts import (
     RecordConflict,
     Reverting,
