@@ -11,7 +11,7 @@ from sqlalchemy import insert, update
 
 from models.automation.alert_rules.tables import alert_rule
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
+from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
 from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.exports import accept_export
@@ -515,7 +515,7 @@ async def _trigger_events(made: Furnished) -> None:
     event = Received(new_id(), space.id, EventSource.CALL, automation_id, {"order": 17})
     detail = {"term": "trigger.order > 20", "value": {"trigger.order": 17}}
     async with space.database.transaction() as work:
-        await keep(work, event, {automation_id: Judgement(Outcome.FILTERED, detail=detail)})
+        await keep(work, event, {automation_id: Judgement(EventOutcome.FILTERED, detail=detail)})
     made.ids["eventId"] = str(event.id)
 
 

@@ -62,7 +62,7 @@ READS = [
     and one.id not in {"list_request_logs", "get_workspace_usage", "open_realtime_stream"}
     and one.id not in {"open_share_link", "list_share_links", "call_webhook_by_get"}
 ]
-MOMENTS = {"serverTime", "exportedAt", "openMs", "totalOpenMs", "authoritativeElapsedMs"}
+MOMENTS = {"serverTime", "exportedAt", "since", "openMs", "totalOpenMs", "authoritativeElapsedMs"}
 """What tells the time of the call."""
 
 

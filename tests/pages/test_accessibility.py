@@ -17,7 +17,7 @@ from models.people.browser_sessions import begin_session
 from models.people.users import make_platform_admin
 from tests.support.browser import Page
 from tests.support.incidents import grouped
-from tests.support.patience import eventually
+from tests.support.patience import eventually, found_when
 from tests.support.person import AXE, Person, sign_in, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -119,6 +119,46 @@ async def run_pages(person: Person, space: Space) -> dict[str, str]:
         "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
         **await watch_pages(person, space),
         **await automation_pages(person, space, runs[0]),
+        **await undo_pages(person, space, failed),
+        **await event_pages(person, space),
+    }
+
+
+async def undo_pages(person: Person, space: Space, run: dict[str, Any]) -> dict[str, str]:
+    """Pages of the undo of a run, before and after it."""
+    own = f"automations/{run['automationId']}/runs/{run['id']}"
+    undo = await person.call("POST", f"{space.path}/{own}/undo", {})
+    return {
+        "undo": f"/workspaces/{space.id}/{own}/undo",
+        "undone": f"/workspaces/{space.id}/{own}/undos/{undo['id']}",
+    }
+
+
+async def event_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of an event that started no run, and of what uses the database it came from."""
+    place = f"/workspaces/{space.id}"
+    databases = (await person.call("GET", f"{space.path}/databases"))["databases"]
+    database_id = databases[0]["id"]
+    condition = {"field": "title", "op": "eq", "value": "Other"}
+    trigger = {"kind": "record_created", "databaseId": database_id, "filter": condition}
+    nodes = [{"id": "one", "kind": "transform", "config": {"output": {}}}]
+    body = {"label": "Filtered", "enabled": True, "graph": {"nodes": nodes, "edges": []}}
+    made = await person.call(
+        "POST", f"{space.path}/automations", {**body, "triggerConfig": trigger}
+    )
+    own = f"automations/{made['id']}"
+    await person.call("POST", f"{space.path}/{own}/publish", {})
+    await person.call("POST", f"/v1/databases/{database_id}/records", {"title": "New"})
+
+    async def events() -> Any:
+        return (await person.call("GET", f"{space.path}/trigger-events"))["events"]
+
+    listed = await found_when(events, lambda shown: len(shown) > 0, what="the event")
+    return {
+        "events": f"{place}/trigger-events",
+        "event": f"{place}/trigger-events/{listed[0]['id']}",
+        "events of an automation": f"{place}/{own}/events",
+        "impact": f"{place}/impact?kind=database&subjectId={database_id}",
     }
 
 

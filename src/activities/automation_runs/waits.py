@@ -48,7 +48,7 @@ from models.automation.automations.rules.graph.configs import (
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
-from models.automation.inbox.rules import Judgement, Outcome
+from models.automation.inbox.rules import EventOutcome, Judgement
 from models.automation.waits import approvals, store
 from models.automation.waits.approvals import ApprovalRequest
 from models.automation.waits.rules import run_reads, values_read
@@ -277,7 +277,7 @@ def _call(beginning: _Beginning) -> _Body:
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:
             await calls.notify_call_loop(node.work, call)
-            await calls.keep_call(node.work, call, Judgement(Outcome.LOOP))
+            await calls.keep_call(node.work, call, Judgement(EventOutcome.LOOP))
             return await node.fail("chain_too_long", TOO_LONG)
         try:
             request = await calls.accept_call(node.work, call)

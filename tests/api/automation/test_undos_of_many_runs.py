@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import func, select
@@ -195,3 +195,12 @@ async def interrupted_step(space: Space, operation_id: str) -> None:
             assert row is not None
             await advance(work, row)
             raise InterruptionError
+
+
+async def test_a_preview_of_runs_that_are_not_there_counts_nothing(
+    client: Client, space: Space
+) -> None:
+    body = {"action": "undo", "runIds": [str(uuid4())]}
+    answer = await client.post(f"{space.path}/run-operations/preview", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["data"]["records"] == 0

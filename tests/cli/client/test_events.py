@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
+from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
 from runtime.configuration.settings import Settings
 from runtime.ids import new_id
 from tests.cli.client.test_runs import Shell
@@ -29,7 +29,7 @@ async def test_events_are_listed_shown_and_replayed(
     event = Received(new_id(), space.id, EventSource.CALL, automation_id, {"order": 17})
     detail = {"term": "trigger.order > 20", "value": {"trigger.order": 17}}
     async with space.database.transaction() as work:
-        await keep(work, event, {automation_id: Judgement(Outcome.FILTERED, detail=detail)})
+        await keep(work, event, {automation_id: Judgement(EventOutcome.FILTERED, detail=detail)})
     shell, event_id = Shell(tmp_path), str(event.id)
     async with serving(settings) as server:
         add = ("profile", "add", "here", "--url", server.url)

@@ -26,7 +26,7 @@ from models.automation.inbox.queries import (
     WhyNot,
     WorkspaceEventQuery,
 )
-from models.automation.inbox.rules import EventSource, Outcome
+from models.automation.inbox.rules import EventOutcome, EventSource
 from models.automation.triggers.event_replays import ReplayEvent, replay
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
@@ -39,7 +39,7 @@ _EVENT = f"{_EVENTS}/{{eventId}}"
 _OF_AUTOMATION = "/workspaces/{workspaceId}/automations/{automationId}/events"
 _PAGE = 50
 _SOURCES = [("", "Any source"), *((one.value, sentence_case(plain(one))) for one in EventSource)]
-_OUTCOMES = [("", "Any outcome"), *((one.value, sentence_case(plain(one))) for one in Outcome)]
+_OUTCOMES = [("", "Any outcome"), *((one.value, sentence_case(plain(one))) for one in EventOutcome)]
 _VERSIONS = [("published", "Published version"), ("draft", "Draft")]
 
 

@@ -25,7 +25,7 @@ from models.automation.automation_runs.slots import admitted_intent, start_inten
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.inbox.rules import Judgement, Outcome
+from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, saved_expression
@@ -92,9 +92,15 @@ class Accepted:
     def judgement(self) -> Judgement:
         """The outcome of the event that asked for the run."""
         if self.skipped:
-            return Judgement(Outcome.SKIPPED, detail=self.slot)
+            return Judgement(EventOutcome.SKIPPED, detail=self.slot)
         waits = self.columns is not None and self.columns["admitted_at"] is None
-        outcome = Outcome.PAUSED if self.rests else Outcome.QUEUED if waits else Outcome.RUN
+        outcome = (
+            EventOutcome.PAUSED
+            if self.rests
+            else EventOutcome.QUEUED
+            if waits
+            else EventOutcome.RUN
+        )
         return Judgement(outcome, self.run_id, self.slot if waits else None)
 
     @property

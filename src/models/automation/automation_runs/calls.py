@@ -39,7 +39,13 @@ from models.automation.automations.queries import AUTOMATION, VERSION, automatio
 from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received, masked_payload
+from models.automation.inbox.rules import (
+    EventOutcome,
+    EventSource,
+    Judgement,
+    Received,
+    masked_payload,
+)
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
@@ -98,7 +104,7 @@ def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
 class NotCallableError(NodeError):
     """The automation cannot be called; `outcome` says why, of one that is there."""
 
-    def __init__(self, code: str, message: str, outcome: Outcome | None) -> None:
+    def __init__(self, code: str, message: str, outcome: EventOutcome | None) -> None:
         super().__init__(code, message)
         self.outcome = outcome
 
@@ -119,12 +125,12 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     if version is None:
         _, reason = await runnable_versions.dormant(work, caller.workspace_id, call.automation_id)
         message = "The called automation was not found, or is archived, unpublished or disabled."
-        outcome = None if reason is None else Outcome(reason)
+        outcome = None if reason is None else EventOutcome(reason)
         raise NotCallableError("not_runnable", message, outcome)
     kind = version.trigger_config["kind"]
     if kind not in CALLABLE:
         message = f"An automation with the trigger {kind} cannot be called."
-        raise NotCallableError("not_callable", message, Outcome.NOT_ALLOWED)
+        raise NotCallableError("not_callable", message, EventOutcome.NOT_ALLOWED)
     check_payload(version.trigger_config, call.payload)
     request = RunRequest(
         RunSource.AUTOMATION,

@@ -48,7 +48,7 @@ from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCHEDULE
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received
+from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
@@ -397,7 +397,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     if version is None:
         _, reason = await runnable_versions.dormant(work, schedule.workspace_id, automation_id)
         if reason is not None:
-            await keep(work, came(), {automation_id: Judgement(Outcome(reason))})
+            await keep(work, came(), {automation_id: Judgement(EventOutcome(reason))})
         return None
     actor = automation_actor(schedule.workspace_id, automation_id)
     request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
@@ -438,7 +438,9 @@ async def keep_passed_over(
     event = Received(
         event_id, schedule.workspace_id, EventSource.SCHEDULE, schedule.subject_id, passed
     )
-    await keep(work, event, {schedule.subject_id: Judgement(Outcome.PASSED_OVER, detail=passed)})
+    await keep(
+        work, event, {schedule.subject_id: Judgement(EventOutcome.PASSED_OVER, detail=passed)}
+    )
 
 
 async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:

@@ -31,7 +31,7 @@ from typing_extensions import override
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
 from models.automation.automations.runnable_versions import Dormancy
-from models.automation.inbox.rules import REASONS, WITH_RUN, EventSource, KeptEvent, Outcome
+from models.automation.inbox.rules import REASONS, WITH_RUN, EventOutcome, EventSource, KeptEvent
 from models.automation.inbox.tables import inbox_event, inbox_outcome
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
@@ -60,7 +60,7 @@ class EventOutcomeShape(Shape):
     id: Id
     automation_id: Id
     automation_label: str
-    outcome: Outcome
+    outcome: EventOutcome
     reason: str
     run_id: Nullable[Id]
     detail: Nullable[JsonObject]
@@ -97,7 +97,7 @@ class TriggerEventDetail(TriggerEventSummary):
 class ReasonCount(Shape):
     """The events of an automation with one outcome; `eventId` is the newest of them."""
 
-    outcome: Outcome
+    outcome: EventOutcome
     reason: str
     events: int
     last_at: Moment
@@ -153,7 +153,7 @@ class EventQuery(Input):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     source: EventSource | None = None
-    outcome: Outcome | None = None
+    outcome: EventOutcome | None = None
     subject_id: InputId | None = None
     """A database, form, data source or automation."""
     since: InputMoment | None = None
@@ -346,7 +346,7 @@ async def _outcomes(
 
 
 def _shape(row: _OutcomeRow) -> EventOutcomeShape:
-    outcome = Outcome(row.outcome)
+    outcome = EventOutcome(row.outcome)
     return EventOutcomeShape(
         id=row.id,
         automation_id=row.automation_id,
@@ -403,7 +403,7 @@ async def why_not(
 
 
 def _counted(row: _CountRow) -> ReasonCount:
-    outcome = Outcome(row.outcome)
+    outcome = EventOutcome(row.outcome)
     return ReasonCount(
         outcome=outcome,
         reason=REASONS[outcome],

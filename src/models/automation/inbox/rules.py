@@ -39,7 +39,7 @@ DISPATCHED: Mapping[EventKind, EventSource] = {
 """The sources of the events that the dispatcher judges."""
 
 
-class Outcome(StrEnum):
+class EventOutcome(StrEnum):
     """The outcome of an event for one automation, when it was judged."""
 
     RUN = "run"
@@ -69,7 +69,7 @@ class Outcome(StrEnum):
     """The platform gave up after several attempts."""
 
 
-WITH_RUN = frozenset({Outcome.RUN, Outcome.QUEUED, Outcome.PAUSED})
+WITH_RUN = frozenset({EventOutcome.RUN, EventOutcome.QUEUED, EventOutcome.PAUSED})
 """The outcomes of an event that has its own run."""
 
 
@@ -80,7 +80,7 @@ class Judgement:
     `detail` is the term of a filter with the value it met, the slot that was taken, or the like.
     """
 
-    outcome: Outcome
+    outcome: EventOutcome
     run_id: Id | None = None
     detail: JsonObject | None = None
 
@@ -158,25 +158,25 @@ def shortened(value: object) -> object:
     return value
 
 
-REASONS: dict[Outcome, str] = {
-    Outcome.RUN: "Started a run.",
-    Outcome.QUEUED: "Queued a run until a concurrency slot is free.",
-    Outcome.PAUSED: "Queued a run until the pause ends.",
-    Outcome.DEBOUNCED: "Merged into the debounced change of the record.",
-    Outcome.FILTERED: "The trigger's filter did not match.",
-    Outcome.FILTER_FAILED: "The trigger's filter could not be evaluated.",
-    Outcome.DUPLICATE: "A call with the same deduplication key came before.",
-    Outcome.SKIPPED: "All concurrency slots were taken.",
-    Outcome.DISABLED: "The automation was disabled.",
-    Outcome.ARCHIVED: "The automation was archived.",
-    Outcome.NO_PUBLISHED_VERSION: "No published version has this trigger.",
-    Outcome.WRONG_METHOD: "The webhook does not accept the method.",
-    Outcome.UNVERIFIED: "The signature or the secret of the call was wrong.",
-    Outcome.TOO_LARGE: "The body was too large.",
-    Outcome.INVALID: "The payload was invalid.",
-    Outcome.NOT_ALLOWED: "The caller may not run the automation.",
-    Outcome.LOOP: "The chain of runs was too long.",
-    Outcome.PASSED_OVER: "The schedule fired too late, or an earlier run was still open.",
-    Outcome.FAILED: "The platform gave up after several attempts.",
+REASONS: dict[EventOutcome, str] = {
+    EventOutcome.RUN: "Started a run.",
+    EventOutcome.QUEUED: "Queued a run until a concurrency slot is free.",
+    EventOutcome.PAUSED: "Queued a run until the pause ends.",
+    EventOutcome.DEBOUNCED: "Merged into the debounced change of the record.",
+    EventOutcome.FILTERED: "The trigger's filter did not match.",
+    EventOutcome.FILTER_FAILED: "The trigger's filter could not be evaluated.",
+    EventOutcome.DUPLICATE: "A call with the same deduplication key came before.",
+    EventOutcome.SKIPPED: "All concurrency slots were taken.",
+    EventOutcome.DISABLED: "The automation was disabled.",
+    EventOutcome.ARCHIVED: "The automation was archived.",
+    EventOutcome.NO_PUBLISHED_VERSION: "No published version has this trigger.",
+    EventOutcome.WRONG_METHOD: "The webhook does not accept the method.",
+    EventOutcome.UNVERIFIED: "The signature or the secret of the call was wrong.",
+    EventOutcome.TOO_LARGE: "The body was too large.",
+    EventOutcome.INVALID: "The payload was invalid.",
+    EventOutcome.NOT_ALLOWED: "The caller may not run the automation.",
+    EventOutcome.LOOP: "The chain of runs was too long.",
+    EventOutcome.PASSED_OVER: "The schedule fired too late, or an earlier run was still open.",
+    EventOutcome.FAILED: "The platform gave up after several attempts.",
 }
 """A sentence for people on each outcome."""

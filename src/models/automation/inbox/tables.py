@@ -12,7 +12,7 @@ from sqlalchemy import Index, delete, func, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.inbox.rules import EventSource, Outcome
+from models.automation.inbox.rules import EventOutcome, EventSource
 from models.core.base import Id
 from models.core.purging import MAX_ROWS, Retention
 from runtime.database import UnitOfWork
@@ -48,7 +48,7 @@ class InboxOutcome(SQLModel, table=True):
     __tablename__ = "inbox_outcome"
     __table_args__ = (
         one_of("source", EventSource),
-        one_of("outcome", Outcome),
+        one_of("outcome", EventOutcome),
         Index(
             "ix_inbox_outcome_automation_id",
             *("workspace_id", "automation_id", "received_at", "event_id"),

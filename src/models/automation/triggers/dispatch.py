@@ -37,7 +37,13 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
 from models.automation.inbox.commands import Verdict, judge_again, keeping, verdict_rows
-from models.automation.inbox.rules import DISPATCHED, MAX_PAYLOAD, Judgement, Outcome, shortened
+from models.automation.inbox.rules import (
+    DISPATCHED,
+    MAX_PAYLOAD,
+    EventOutcome,
+    Judgement,
+    shortened,
+)
 from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
 from models.automation.triggers.rules import (
     concerns_change,
@@ -183,7 +189,7 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
         ]
         if not unanswered or _is_given_up(event):
             event_ids.append(event.id)
-            given_up = Judgement(Outcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
+            given_up = Judgement(EventOutcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
             verdicts += [Verdict(event.event_id, late_id, given_up) for late_id in unanswered]
         else:
             again = {"event": event.id, "backoff": backoff(event.attempts)}
@@ -268,9 +274,9 @@ async def _answer(
     except BindingError as error:
         async with work.savepoint():
             await notify_filter_failed(work, subscriber, error.message)
-        return Judgement(Outcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+        return Judgement(EventOutcome.FILTER_FAILED, detail={"message": shortened(error.message)})
     if unmet is not None:
-        return Judgement(Outcome.FILTERED, detail=unmet)
+        return Judgement(EventOutcome.FILTERED, detail=unmet)
     async with work.savepoint():
         return await _act(work, event, subscriber)
 
@@ -369,7 +375,7 @@ async def debounce(
 
 
 def _debounced(first_event_id: Id) -> Judgement:
-    return Judgement(Outcome.DEBOUNCED, detail={"eventId": str(first_event_id)})
+    return Judgement(EventOutcome.DEBOUNCED, detail={"eventId": str(first_event_id)})
 
 
 def _ignored(
@@ -378,7 +384,7 @@ def _ignored(
     """The outcome of a change that begins no debounced one; None for one of another kind."""
     if not concerns_change(subscriber.config, change):
         return None
-    return Judgement(Outcome.FILTERED, detail={"term": term, "value": value})
+    return Judgement(EventOutcome.FILTERED, detail={"term": term, "value": value})
 
 
 async def _insert_change(work: UnitOfWork, event: TriggerEvent, values: JsonObject) -> bool:
@@ -504,17 +510,17 @@ async def _judge_debounced(work: UnitOfWork, row: DueChange) -> Judgement:
         subscriber is None
         or str(subject_of(subscriber.config)) != row.change["record"]["databaseId"]
     ):
-        return Judgement(Outcome.DISABLED)
+        return Judgement(EventOutcome.DISABLED)
     if not concerns_change(subscriber.config, row.change):
         return Judgement(
-            Outcome.FILTERED, detail={"term": "The changes together are none of this kind."}
+            EventOutcome.FILTERED, detail={"term": "The changes together are none of this kind."}
         )
     try:
         asked = Asked(subscriber.fields, work.now)
         unmet = await evaluate_bounded(lambda: mismatch(subscriber.config, row.change, asked))
     except BindingError as error:
         await notify_filter_failed(work, subscriber, error.message)
-        return Judgement(Outcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+        return Judgement(EventOutcome.FILTER_FAILED, detail={"message": shortened(error.message)})
     if unmet is not None:
-        return Judgement(Outcome.FILTERED, detail=unmet)
+        return Judgement(EventOutcome.FILTERED, detail=unmet)
     return await start_run(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)

@@ -25,7 +25,7 @@ from models.automation.inbox.queries import (
     get_event,
     runs_of_event,
 )
-from models.automation.inbox.rules import EventSource, Judgement, KeptEvent, Outcome
+from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, KeptEvent
 from models.automation.triggers.rules import payload_of
 from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
@@ -88,7 +88,7 @@ async def replay(
             {"payload": payload, "automationVersionId": named, "simulate": True}
         )
         await commands.test_run(work, actor, automation_id, test, run_id)
-        judgement = Judgement(Outcome.RUN, run_id, {"version": version.version, "test": True})
+        judgement = Judgement(EventOutcome.RUN, run_id, {"version": version.version, "test": True})
     else:
         judgement = await _start(work, actor, version, payload, earlier, run_id)
     await keep_replay(work, replay_id, event, automation_id, judgement)

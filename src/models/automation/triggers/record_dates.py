@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations.rules.triggers.kinds import subject_of
-from models.automation.inbox.rules import Judgement, Outcome
+from models.automation.inbox.rules import EventOutcome, Judgement
 from models.automation.triggers.rules import LONGEST_WINDOW, DateWatch
 from models.automation.triggers.subscribers import Subscriber, load_subscriber, start_run
 from models.core.base import Id, JsonObject
@@ -312,7 +312,7 @@ async def start_run_for_date(
     work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
 ) -> Judgement:
     """Start the run of a date that a poll found, unless the record has been deleted since."""
-    no_date = Judgement(Outcome.FILTERED, detail={"term": "The record still has the date."})
+    no_date = Judgement(EventOutcome.FILTERED, detail={"term": "The record still has the date."})
     record_id = Id(event.payload["recordId"])
     row = await find_record(work, event.workspace_id, record_id)
     if row is None or subject_of(subscriber.config) != row.database_id:

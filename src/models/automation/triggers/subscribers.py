@@ -18,7 +18,7 @@ from models.automation.automations.rules.triggers.kinds import (
     subject_of,
 )
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.inbox.rules import Judgement, Outcome
+from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
@@ -43,7 +43,7 @@ class Subscriber:
     version: RunnableVersion
     fields: FieldSpecs
     """The fields of its database, when it filters the changes of records."""
-    dormant: Outcome | None = None
+    dormant: EventOutcome | None = None
     """The reason why it starts no run, of an automation that may not run."""
 
     @property
@@ -164,7 +164,7 @@ async def _load_any(
     version, reason = await runnable_versions.dormant(work, *this)
     if version is None or reason is None:
         return None
-    dormant = Outcome(reason)
+    dormant = EventOutcome(reason)
     return await _subscriber_of(work, subscription, workspace_id, version, dormant)
 
 
@@ -173,7 +173,7 @@ async def _subscriber_of(
     subscription: Subscription,
     workspace_id: Id,
     version: RunnableVersion,
-    dormant: Outcome | None = None,
+    dormant: EventOutcome | None = None,
 ) -> Subscriber | None:
     config = version.trigger_config
     if (config["kind"], subject_of(config)) != (subscription.kind, subscription.subject_id):
@@ -214,7 +214,7 @@ async def start_run(
     """
     if is_too_long(chain):
         await _notify_loop(work, subscriber)
-        return Judgement(Outcome.LOOP, detail={"chain": [str(one) for one in chain]})
+        return Judgement(EventOutcome.LOOP, detail={"chain": [str(one) for one in chain]})
     request = RunRequest(
         RUN_SOURCES[subscriber.kind],
         payload,

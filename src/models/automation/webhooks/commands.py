@@ -19,7 +19,7 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind, Webh
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import webhook_secret_place
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import EventSource, Judgement, Outcome, Received, shortened
+from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received, shortened
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.store import sealed_secret
 from models.automation.webhooks.rules import (
@@ -145,7 +145,7 @@ class Closed:
 
     workspace_id: Id
     automation_id: Id
-    outcome: Outcome
+    outcome: EventOutcome
 
 
 async def find_hook(work: Work, token: str) -> Hook | Closed | None:
@@ -162,7 +162,9 @@ async def find_hook(work: Work, token: str) -> Hook | Closed | None:
         # Its address is known, but no version of it is called by it.
         reason = runnable_versions.Dormancy.NO_PUBLISHED_VERSION
     if config is None or reason is not None:
-        return Closed(row.workspace_id, row.automation_id, Outcome(reason or Outcome.DISABLED))
+        return Closed(
+            row.workspace_id, row.automation_id, EventOutcome(reason or EventOutcome.DISABLED)
+        )
     trigger = read_trigger(config)
     assert isinstance(trigger, WebhookTrigger), "its kind says so"
     return Hook(row.workspace_id, row.automation_id, trigger, row)
@@ -200,7 +202,7 @@ async def _judged(
     trigger = hook.trigger
     if not await evaluate_bounded(lambda: lets_through(trigger, payload, work.now)):
         term = await evaluate_bounded(lambda: unmet_term(trigger, payload, work.now))
-        return FILTERED, Judgement(Outcome.FILTERED, detail=term)
+        return FILTERED, Judgement(EventOutcome.FILTERED, detail=term)
     rule = deduplication(trigger, delivery)
     key = None
     if rule is not None:
@@ -211,7 +213,7 @@ async def _judged(
         return _receipt_of(accepted), accepted.judgement
     earlier = await _claim(work, hook, key, run_id, rule.window_seconds)
     if earlier is not None:
-        return earlier, Judgement(Outcome.DUPLICATE, earlier.run_id)
+        return earlier, Judgement(EventOutcome.DUPLICATE, earlier.run_id)
     accepted = await _accepted(work, hook, payload, run_id)
     if accepted.skipped:
         # The call started no run, so the same call may try again.
@@ -235,10 +237,10 @@ def _call(workspace_id: Id, automation_id: Id, payload: JsonObject) -> Received:
     return Received(new_id(), workspace_id, EventSource.WEBHOOK, automation_id, payload)
 
 
-_REFUSED: Mapping[type[PlatformError], Outcome] = {
-    WrongMethodError: Outcome.WRONG_METHOD,
-    UnverifiedError: Outcome.UNVERIFIED,
-    PayloadTooLargeError: Outcome.TOO_LARGE,
+_REFUSED: Mapping[type[PlatformError], EventOutcome] = {
+    WrongMethodError: EventOutcome.WRONG_METHOD,
+    UnverifiedError: EventOutcome.UNVERIFIED,
+    PayloadTooLargeError: EventOutcome.TOO_LARGE,
 }
 
 
@@ -251,7 +253,7 @@ async def keep_refused(
         judgement = Judgement(hook.outcome)
     else:
         payload = refused_call(hook.trigger, delivery, hook.secrets(keys, work.now))
-        outcome = _REFUSED.get(type(refusal), Outcome.INVALID)
+        outcome = _REFUSED.get(type(refusal), EventOutcome.INVALID)
         judgement = Judgement(outcome, detail={"message": shortened(refusal.message)})
     call = _call(hook.workspace_id, hook.automation_id, payload)
     await keep(work, call, {hook.automation_id: judgement})
