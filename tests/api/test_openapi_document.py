@@ -135,6 +135,7 @@ FREE = {
     "a JSON Schema": ("inputSchema",),
     "a client's own, kept as it is": ("metadata", "settings", "config"),
     "by the kind of a block, of which there may be more tomorrow": ("content",),
+    "by the outcome of an event": ("detail",),
     "unused": ("references",),
     "not complete yet, or written by somebody else": ("PartialConfig", "LoosePlan"),
     "described without the references in it": ("Referring",),

@@ -286,7 +286,7 @@ async def change_question(request: ApiRequest, body: Fields) -> Response:
         listed[place] = {
             "key": listed[place]["key"],
             "required": "required" in texts,
-            "hidden": "hidden" in texts,
+            "hidden": "hidden" in texts or None,
             "label": texts.get("label"),
             "help": texts.get("help"),
             "visibleIf": _condition(texts, listed[place], fields),

@@ -28,7 +28,7 @@ class FormField(Input):
     label: Label | None = None
     help: Text | None = None
     visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
-    hidden: bool = False
+    hidden: bool | None = None
 
 
 Questions = Annotated[list[FormField], Field(max_length=MAX_QUESTIONS)]
@@ -79,7 +79,7 @@ class FormFieldShape(Shape):
     label: str | None = None
     help: str | None = None
     visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
-    hidden: bool = False
+    hidden: bool | None = None
 
 
 class FormDetail(Shape):
@@ -139,7 +139,7 @@ class PublicForm(Shape):
 
 
 class SubmitForm(Input):
-    """Body of submit form: answers by key. Those to questions that are hidden are left out."""
+    """Body of submit form: answers by key, without those to questions that are not asked."""
 
     data: JsonObject
 
