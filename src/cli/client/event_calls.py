@@ -41,7 +41,7 @@ async def show_event(place: Place, event_id: str, *, as_json: bool) -> None:
     print_rows(terminal(), _COLUMNS, _rows(event), empty="No outcomes.")
     for outcome in event["outcomes"]:
         say(terminal(), f"{plain(outcome['automationLabel'])}: {outcome['reason']}")
-    print_json(event["payload"])
+    print_json(event.get("payload"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _rows(event: Json) -> list[tuple[object, ...]]:
             event["source"],
             plain(outcome["automationLabel"]),
             outcome["outcome"],
-            outcome["runId"] or "",
+            outcome.get("runId", ""),
             plain(_detail(outcome)),
         )
         for outcome in event["outcomes"]
@@ -116,7 +116,7 @@ def _rows(event: Json) -> list[tuple[object, ...]]:
 
 
 def _detail(outcome: Json) -> str:
-    detail = outcome["detail"]
+    detail = outcome.get("detail")
     text = "" if detail is None else json.dumps(detail, ensure_ascii=False)
     return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}…"
 

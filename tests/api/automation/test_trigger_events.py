@@ -66,7 +66,7 @@ async def test_a_filtered_call_says_which_term_met_which_value(
         made = await make_hook(client, space, filter=given)
         assert read(await send(stranger, made), 202)["status"] == "filtered"
         outcome = await outcome_of(client, space, made)
-        assert (outcome["outcome"], outcome["runId"]) == ("filtered", None)
+        assert (outcome["outcome"], outcome.get("runId")) == ("filtered", None)
         detail = outcome["detail"]
         if isinstance(given, str):
             assert detail == {"term": "trigger.body.n > 5", "value": {"trigger.body.n": 1}}

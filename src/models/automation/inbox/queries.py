@@ -34,7 +34,7 @@ from models.automation.automations.runnable_versions import Dormancy
 from models.automation.inbox.rules import REASONS, WITH_RUN, EventOutcome, EventSource, KeptEvent
 from models.automation.inbox.tables import inbox_event, inbox_outcome
 from models.core.access.rules import Actor, Level
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.pagination import Listed, Page, PageRequest
 from models.core.values import InputMoment
 from runtime.clock import wire_timestamp
@@ -62,8 +62,8 @@ class EventOutcomeShape(Shape):
     automation_label: str
     outcome: EventOutcome
     reason: str
-    run_id: Nullable[Id]
-    detail: Nullable[JsonObject]
+    run_id: Id | None
+    detail: JsonObject | None
     replay: bool
     judged_at: Moment
 
@@ -91,7 +91,7 @@ class TriggerEventList(Listed):
 class TriggerEventDetail(TriggerEventSummary):
     """One event with its payload, without secrets; null when it was larger than is kept."""
 
-    payload: Nullable[JsonObject]
+    payload: JsonObject | None
 
 
 class ReasonCount(Shape):
@@ -113,7 +113,7 @@ class WhyNot(Shape):
 
     automation_id: Id
     since: Moment
-    blocked: Nullable[Dormancy]
+    blocked: Dormancy | None
     events: int
     runs: int
     more: bool

@@ -150,7 +150,8 @@ def read_answers(form_questions: Sequence[Question], data: Mapping[str, Any]) ->
     """The values of a submission, each checked by its field.
 
     Questions are taken in order: the condition of each is judged by the answers kept so far, and
-    an answer to one whose condition is not met is dropped. Raises `ValidationError` at `data.<key>`.
+    an answer to one whose condition is not met is dropped. Raises `ValidationError` at
+    `data.<key>`.
     """
     answers: dict[str, Any] = {}
     keys = {question.field.key for question in form_questions}
