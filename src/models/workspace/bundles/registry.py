@@ -144,6 +144,7 @@ LEFT_OUT: Mapping[str, str] = {
     "run_wait": _TRANSIENT,
     "suspended_execution": _TRANSIENT,
     "trigger_event": _TRANSIENT,
+    "dry_run_change": _TRANSIENT,
     "webhook_receipt": _TRANSIENT,
     "automation_graph": "is part of the versions that use it",
     "automation_subscription": _DERIVED,

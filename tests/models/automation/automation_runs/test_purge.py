@@ -58,5 +58,5 @@ def test_every_table_of_a_run_refers_to_the_run() -> None:
     of_imports |= {"import_id_map", "legacy_import_workspace"}
     assert untied - of_imports <= {
         *("notification", "record_change", "run_operation_result", "webhook_receipt"),
-        *("ended_run", "ungrouped_failure", "incident_run", "alert_firing"),
+        *("ended_run", "ungrouped_failure", "incident_run", "alert_firing", "inbox_outcome"),
     }
