@@ -75,13 +75,7 @@ from models.automation.automations.queries import (
 )
 from models.automation.circuit_breakers import count_failure
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import (
-    EventOutcome,
-    EventSource,
-    Judgement,
-    Received,
-    masked_payload,
-)
+from models.automation.inbox.rules import EventSource, Judgement, Received, masked_payload
 from models.core.base import Id, JsonObject
 from models.core.pauses.intents import is_resting
 from models.messages.events.commands import emit
@@ -502,7 +496,7 @@ async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) 
         judgement = (await accept(work, actor, handler, request)).judgement
     elif handler_id is not None:
         _, reason = await runnable_versions.dormant(work, run.workspace_id, handler_id)
-        judgement = None if reason is None else Judgement(EventOutcome(reason))
+        judgement = Judgement.of_dormant(reason)
     if handler_id is not None and judgement is not None:
         this = run.workspace_id, EventSource.FAILURE, run.automation_id
         event = Received(event_id, *this, masked_payload(payload))

@@ -84,6 +84,11 @@ class Judgement:
     run_id: Id | None = None
     detail: JsonObject | None = None
 
+    @classmethod
+    def of_dormant(cls, reason: str | None) -> "Judgement | None":
+        """The outcome for an automation that starts no runs; None for one that does."""
+        return None if reason is None else cls(EventOutcome(reason))
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
