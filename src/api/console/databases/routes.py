@@ -217,7 +217,7 @@ async def get_files(request: ApiRequest, ids: Ids) -> Response:
     """Get the names and addresses of files that a table shows."""
     work, actor, keys = request.work, request.actor, request.services.keys
     files = await readable_files(work, actor, _read_ids(ids), keys)
-    return _told([one.model_dump(mode="json", by_alias=True) for one in files])
+    return _as_data([one.model_dump(mode="json", by_alias=True) for one in files])
 
 
 @table_router.get(f"{_DATABASE}/revisions", access=_FOR_TABLE, documented=False)
@@ -225,7 +225,7 @@ async def get_revisions(request: ApiRequest, ids: Ids) -> Response:
     """Get when records that a table shows were changed last; what was deleted is left out."""
     place = request.work, request.actor.workspace_id, request.ids["databaseId"]
     changes = await revisions(*place, _read_ids(ids))
-    return _told({str(one): wire_timestamp(at) for one, at in changes.items()})
+    return _as_data({str(one): wire_timestamp(at) for one, at in changes.items()})
 
 
 def _read_ids(text: str) -> list[Id]:
@@ -233,7 +233,7 @@ def _read_ids(text: str) -> list[Id]:
     return ids[:_MOST_NAMED]
 
 
-def _told(data: object) -> Response:
+def _as_data(data: object) -> Response:
     return JSONResponse({"data": data}, headers={"Cache-Control": "no-store"})
 
 

@@ -1,4 +1,4 @@
-"""What a dry run writes is captured, and it takes no number of the workspace log (ADR 0145)."""
+"""Triggers capture the rows of a dry run, which takes no number of the workspace log (ADR 0145)."""
 
 from alembic import op
 

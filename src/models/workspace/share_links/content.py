@@ -194,7 +194,7 @@ class SharedTable:
 
     database_id: Id
     manifest: JsonObject
-    """That of the view; empty for a database."""
+    """The manifest of the view; empty for a database."""
     fields: Sequence[FieldSpec]
 
 
