@@ -99,7 +99,8 @@ CALENDAR = "text/calendar"
 
 @router.get(
     f"{SHARE}/calendar.ics",
-    access=_PUBLIC,
+    # It reads up to 2,000 records and writes them as text in the process of the API.
+    access=replace(_PUBLIC, heavy=True),
     errors=[UnsupportedError, TooOftenError],
     media_type=CALENDAR,
     headers=[TOKEN_HEADER, SESSION_HEADER],
