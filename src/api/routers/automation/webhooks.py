@@ -1,5 +1,6 @@
 """Calls that start or resume runs, and the inbox of all events that reached automations."""
 
+from dataclasses import replace
 from typing import Any
 
 from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept, refuse_call
@@ -172,7 +173,8 @@ class EventListQuery(WorkspaceEventQuery):
     cursor: Cursor = None
 
 
-@events_router.get(EVENTS, access=LIST_EVENTS)
+# A search for a text reads up to ten thousand payloads.
+@events_router.get(EVENTS, access=replace(LIST_EVENTS, heavy=True))
 async def list_trigger_events(request: ApiRequest, query: EventListQuery) -> Data[TriggerEventList]:
     """List events that reached automations, newest first, each with its outcomes.
 

@@ -89,7 +89,7 @@ class TriggerEventList(Listed):
 
 
 class TriggerEventDetail(TriggerEventSummary):
-    """One event with its payload, without secrets; null when it was larger than is kept."""
+    """One event with its payload, without credentials; a payload over 64 KiB is left out."""
 
     payload: JsonObject | None
 
