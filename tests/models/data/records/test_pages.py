@@ -22,5 +22,7 @@ async def test_a_change_of_few_records_touches_no_index(client: Client, space: S
 
     chosen = [one["id"] for one in records[::25]]
     async with space.database.transaction() as work:
+        # A connection reports its earlier transactions, too, until it has handed their counts in.
+        before = await work.scalar(WRITTEN_IN_PLACE)
         await work.execute(update(record).where(record.c.id.in_(chosen)).values(title="Changed"))
-        assert await work.scalar(WRITTEN_IN_PLACE) == len(chosen)
+        assert await work.scalar(WRITTEN_IN_PLACE) == before + len(chosen)
