@@ -152,7 +152,7 @@ def _attribute(name: str, op: Op, value: object) -> JsonObject:
 EVERYBODY = "all"
 
 BUILT_IN: Mapping[str, BuiltIn] = {
-    EVERYBODY: BuiltIn("Everybody", "Every caller.", {"and": []}),
+    EVERYBODY: BuiltIn("Everyone", "All callers.", {"and": []}),
     "internal": BuiltIn(
         "Internal",
         "Platform administrators.",

@@ -84,7 +84,7 @@ async def test_first_steps_are_ticked_as_they_are_taken(
         return re.findall(r'<a href="/workspaces/[^"]+">([^<]+)</a>', listed)
 
     assert await left() == [
-        "Create a table",
+        "Create a database",
         "Create an automation",
         "Run an automation",
         "Invite someone",
@@ -111,8 +111,8 @@ async def test_first_steps_can_be_dismissed(space: Space, owner: Visitor) -> Non
 @pytest.mark.parametrize(
     ("role", "buttons"),
     [
-        (Role.OWNER, ["Invite", "Import", "New table", "New automation"]),
-        (Role.EDITOR, ["Import", "New table", "New automation"]),
+        (Role.OWNER, ["Invite", "Import", "New database", "New automation"]),
+        (Role.EDITOR, ["Import", "New database", "New automation"]),
         (Role.VIEWER, []),
     ],
 )

@@ -62,7 +62,7 @@ class Step:
 
 
 _STEPS: Sequence[Step] = (
-    Step(FirstStep.TABLE, "Create a table", "databases/new", Scope.DATABASES_WRITE),
+    Step(FirstStep.TABLE, "Create a database", "databases/new", Scope.DATABASES_WRITE),
     Step(FirstStep.AUTOMATION, "Create an automation", "automations/new", Scope.AUTOMATIONS_WRITE),
     Step(FirstStep.RUN, "Run an automation", "automations", Scope.AUTOMATIONS_WRITE),
     Step(FirstStep.INVITATION, "Invite someone", "settings/invitations", Scope.MEMBERS_INVITE),

@@ -11,6 +11,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from api.console.routing import page_router
+from api.console.workspace.audit_sentences import PHRASES, in_words
 from api.console.workspace.settings import (
     SETTINGS,
     reads,
@@ -86,7 +87,7 @@ def _event(
         return f"sent {entry.method} {entry.path}", "unknown"
     operation, values = found
     succeeded = entry.status < _REFUSED
-    phrase = FORMS.get(operation.name) or inspect.getdoc(operation.endpoint) or operation.name
+    phrase = PHRASES.get(operation.name) or inspect.getdoc(operation.endpoint) or operation.name
     sentence = in_words(phrase, _target(operation, values, labels), succeeded=succeeded)
     role = _new_role(entry, values.get("userId"), roles) if succeeded else None
     return sentence if role is None else f"{sentence} to {role.capitalize()}", operation.name
@@ -105,9 +106,14 @@ def _target(
     for name in reversed(operation.parameters):
         label = labels.get(parse_id(values[name]) or UUID(int=0))
         if name in operation.ids and name != "workspaceId" and label is not None:
-            noun = re.sub(r"(?=[A-Z])", " ", name.removesuffix("Id")).lower()
-            return ("member", label) if noun == "user" else (noun, f"“{label}”")
+            words = re.sub(r"(?=[A-Z])", " ", name.removesuffix("Id")).lower()
+            noun = _NOUNS.get(words, words)
+            return (noun, label) if noun == "member" else (noun, f"“{label}”")
     return None
+
+
+_NOUNS = {"user": "member", "api key": "API key", "change": "change set"}
+"""The nouns of parameters that are named otherwise."""
 
 
 def _caller(entry: AuditEntryBody, labels: Mapping[Id, str]) -> str:
@@ -138,133 +144,6 @@ def _new_role(
         if is_near and one.actor_user_id == entry.user_id and one.user_id == user_id:
             return one.role
     return None
-
-
-_VERBS = re.compile(r"(?:[\w-]+(?:, [\w-]+)* (?:or|and) )?[\w-]+")
-_END = re.compile(r"[.;:]\s|,\s(?!(?:the|a|an) )| \(| and become | whose |[.]$")
-"""The end of the first clause of a description."""
-_PAST = dict.fromkeys(("put", "set", "read", "let"), "") | {
-    "begin": "began",
-    "build": "built",
-    "cancel": "cancelled",
-    "get": "got",
-    "give": "gave",
-    "plan": "planned",
-    "run": "ran",
-    "send": "sent",
-    "stop": "stopped",
-    "submit": "submitted",
-    "take": "took",
-    "test-run": "test-ran",
-    "undo": "undid",
-    "write": "wrote",
-}
-"""Verbs with an irregular past; an empty one is the verb itself."""
-
-
-def in_words(phrase: str, target: tuple[str, str] | None, *, succeeded: bool) -> str:
-    """A deed from the description of an operation: `Delete a form.` → `deleted the form “F”`."""
-    first = phrase.partition("\n\n")[0]
-    whole = " ".join(first.split())
-    verbs = _VERBS.match(whole)
-    assert verbs is not None, "a description begins with what is done"
-    end = _END.search(whole, verbs.end())
-    phrase = whole[:1].lower() + whole[1 : None if end is None else end.start()]
-    if target is not None:
-        noun, label = target
-        shown = label if noun == "member" else f"the {noun} {label}"
-        named = re.sub(rf"\b(?:an?|the) {re.escape(noun)}\b", lambda _: shown, phrase, count=1)
-        phrase = named if named != phrase else f"{phrase} of {shown}"
-    if not succeeded:
-        return f"tried to {phrase}"
-    return _VERBS.sub(lambda verbs: re.sub(r"[\w-]+", _past, verbs[0]), phrase, count=1)
-
-
-def _past(found: re.Match[str]) -> str:
-    verb = found[0].lower()
-    if verb in {"or", "and"}:
-        return verb
-    if verb in _PAST:
-        return _PAST[verb] or verb
-    if verb.endswith("y") and verb[-2] not in "aeiou":
-        return f"{verb[:-1]}ied"
-    return f"{verb}d" if verb.endswith("e") else f"{verb}ed"
-
-
-FORMS: Mapping[str, str] = {
-    "enable_alert_rule": "Enable an alert rule",
-    "disable_alert_rule": "Disable an alert rule",
-    "try_alert_rule": "Test an alert rule",
-    "check_draft": "Validate a draft",
-    "enable_automation": "Enable or disable an automation",
-    "restore_by_hand": "Restore a version",
-    "run_by_hand": "Run an automation",
-    "test_by_hand": "Test an automation",
-    "rename_automation": "Rename an automation",
-    "rotate_webhook_secret_by_form": "Rotate the webhook secret of an automation",
-    "duplicate_by_hand": "Duplicate an automation",
-    "set_breaker_by_form": "Set the circuit breaker of an automation",
-    "remove_breaker_by_form": "Remove the circuit breaker of an automation",
-    "start_canary_by_form": "Start a canary of an automation",
-    "promote_canary_by_form": "Promote the canary of an automation",
-    "stop_canary_by_form": "Roll back the canary of an automation",
-    "plan_by_form": "Plan changes",
-    "apply_by_form": "Apply changes",
-    "reject_by_form": "Reject changes",
-    "dismiss_first_steps": "Dismiss the first steps",
-    "preview_by_form": "Preview an import",
-    "preview_sheet": "Preview an import",
-    "check_mapping": "Preview an import",
-    "start_import_by_form": "Start an import",
-    "move_field": "Move a field",
-    "reopen_incident": "Reopen an incident",
-    "preview_retry": "Preview a retry of an incident",
-    "edit_incident": "Update an incident",
-    "start_by_form": "Start authorization",
-    "finish_by_form": "Finish authorization",
-    "test_by_form": "Test a connection",
-    "share": "Share a connection",
-    "switch": "Enable or disable a provider",
-    "edit_connection_by_form": "Update a connection",
-    "browse_by_form": "Browse a connection",
-    "read_by_form": "Read a resource",
-    "sync": "Sync a mount",
-    "change_form_settings": "Update a form",
-    "add_question": "Add a question to a form",
-    "change_question": "Update a question of a form",
-    "move_question": "Move a question of a form",
-    "remove_question": "Remove a question from a form",
-    "answer_form": "Submit a form",
-    "edit": "Update a record",
-    "restore": "Restore a record",
-    "remove_file": "Remove a file from a record",
-    "retry_run": "Retry a run",
-    "confirm_run_undo": "Undo a run",
-    "send_event": "Send an event to a run",
-    "run_from_chosen_node": "Start a run from a node",
-    "preview_operation_by_form": "Preview an operation over runs",
-    "begin_operation": "Start an operation over runs",
-    "resume_operation": "Resume an operation",
-    "undo_operation": "Undo an operation",
-    "undo_run_operation": "Undo an operation over runs",
-    "rename_filter": "Rename a saved filter",
-    "open_shared": "Open a share link",
-    "enable": "Enable or disable a data source",
-    "retry": "Retry a run of a data source",
-    "revert": "Revert a run of a data source",
-    "preview_described": "Preview a data source",
-    "preview_stored": "Preview a data source",
-    "change_experiment_status": "Change the status of an experiment",
-    "accept_invitation_by_form": "Accept an invitation",
-    "put_secret_by_form": "Set a secret",
-    "delete_workspace_by_form": "Delete a workspace",
-    "enable_webhook_endpoint": "Enable a webhook endpoint",
-    "disable_webhook_endpoint": "Disable a webhook endpoint",
-    "rotate_webhook_secret": "Rotate the secret of a webhook endpoint",
-    "test_webhook_endpoint_by_form": "Test a webhook endpoint",
-    "redeliver_by_form": "Redeliver an event to a webhook endpoint",
-}
-"""Forms of pages whose docstrings say more than the log, by the names of their operations."""
 
 
 @router.get(f"{SETTINGS}/request-logs", access=reads(Scope.API_KEYS_READ))

@@ -123,7 +123,7 @@ async def disable_webhook_endpoint(request: ApiRequest) -> Response:
 
 
 @router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
-async def rotate_webhook_secret(request: ApiRequest) -> Response:
+async def rotate_endpoint_secret_by_form(request: ApiRequest) -> Response:
     """Give an endpoint a new secret, and show it this once."""
     keys, endpoint_id = request.services.keys, request.ids["endpointId"]
     return await _secret(

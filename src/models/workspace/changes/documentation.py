@@ -59,7 +59,7 @@ NOTES: Mapping[OperationKind, OperationNote] = {
         "Add a view.", "CreateView", {**_DATABASE, "label": "All", "kind": "table"}
     ),
     OperationKind.UPDATE_VIEW: OperationNote(
-        "Change a view.", "UpdateView", {**_VIEW, "label": "Everybody"}
+        "Change a view.", "UpdateView", {**_VIEW, "label": "Everyone"}
     ),
     OperationKind.DELETE_VIEW: OperationNote("Permanently delete a view.", None, _VIEW),
     OperationKind.CREATE_RECORD: OperationNote(

@@ -124,7 +124,7 @@ SAME = {
     "change_webhook_endpoint": "update_webhook_endpoint",
     "enable_webhook_endpoint": "update_webhook_endpoint",
     "disable_webhook_endpoint": "update_webhook_endpoint",
-    "rotate_webhook_secret": "rotate_webhook_endpoint_secret",
+    "rotate_endpoint_secret_by_form": "rotate_webhook_endpoint_secret",
     "delete_webhook_endpoint_by_form": "delete_webhook_endpoint",
     "get_webhook_endpoint_page": "list_webhook_deliveries",
     "test_webhook_endpoint_by_form": "test_webhook_endpoint",

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from fastapi import FastAPI
 
-from api.console.workspace.logs import FORMS, in_words
+from api.console.workspace.audit_sentences import PHRASES, in_words
 from api.kernel.routing import Route
 from api.routers.registry import ROUTERS
 from models.core.access.rules import Role
@@ -72,9 +72,9 @@ async def test_the_audit_log_is_read_in_sentences(
     for sentence in (
         f"{names[0]} changed the role of {names[1]} to Editor",
         f"{names[0]} tried to change the role of {names[1]}",
-        f"{names[0]} changed the name, the slug or the icon of a workspace",
-        f"{names[0]} tried to change the name, the address or the icon of a workspace",
-        "published the open draft of the automation “Orders",
+        f"{names[0]} updated the workspace",
+        f"{names[0]} tried to update the workspace",
+        "published the automation “Orders",
     ):
         assert sentence in plain, plain
     assert "API key owner" in plain
@@ -123,7 +123,7 @@ async def test_the_audit_log_names_callers_without_membership(
         (
             "Delete a form with its answers.",
             ("form", "“F”"),
-            "deleted the form “F” with its answers",
+            "deleted the form “F”",
         ),
         ("Enable or disable a provider for all.", None, "enabled or disabled a provider for all"),
         (
@@ -140,6 +140,14 @@ async def test_the_audit_log_names_callers_without_membership(
             ("automation", "“A”"),
             "retried a run of the automation “A”",
         ),
+        ("Run an automation now.", ("automation", "“A”"), "ran the automation “A”"),
+        (
+            "Retry a failed or cancelled run.",
+            ("run", "“R”"),
+            "retried the failed or cancelled run “R”",
+        ),
+        ("Revoke an API key immediately.", ("API key", "“K”"), "revoked the API key “K”"),
+        ("Delete one's own comment.", ("comment", "“C”"), "deleted the comment “C”"),
         ("Submit an answer: once.", None, "submitted an answer"),
         ("Roll back an ended run, up to 30 days.", None, "rolled back an ended run"),
     ],
@@ -165,7 +173,7 @@ _NO_DEEDS = {"had", "let", "left", "told", "showed", "looked", "brought", "gave"
 def test_every_change_is_a_deed(route: Route) -> None:
     """The sentence of an operation begins with a verb of the field, and is short."""
     operation = route.operation
-    phrase = FORMS.get(operation.name) or inspect.getdoc(operation.endpoint) or ""
+    phrase = PHRASES.get(operation.name) or inspect.getdoc(operation.endpoint) or ""
     sentence = in_words(phrase, None, succeeded=True)
     assert sentence.split()[0] not in _NO_DEEDS, sentence
     assert 1 < len(sentence.split()) < 22, sentence

@@ -1,0 +1,208 @@
+"""The operations of the audit log as sentences: `delete_form` → `deleted the form “F”`."""
+
+import re
+from collections.abc import Mapping
+
+_VERBS = re.compile(r"(?:[\w-]+(?:, [\w-]+)* (?:or|and) )?[\w-]+")
+_END = re.compile(
+    r"[.;:]\s|,\s(?!(?:the|a|an) )| \(| and become | and its | whose | with (?:its|what) "
+    r"| of the values | (?:now|again|immediately|for good)[.]?$|[.]$"
+)
+"""The end of the first clause of a description, and of what it says of the act."""
+_PAST = dict.fromkeys(("put", "set", "read", "let"), "") | {
+    "begin": "began",
+    "build": "built",
+    "cancel": "cancelled",
+    "get": "got",
+    "give": "gave",
+    "plan": "planned",
+    "run": "ran",
+    "send": "sent",
+    "stop": "stopped",
+    "submit": "submitted",
+    "take": "took",
+    "test-run": "test-ran",
+    "undo": "undid",
+    "write": "wrote",
+}
+"""Verbs with an irregular past; an empty one is the verb itself."""
+
+
+def in_words(phrase: str, target: tuple[str, str] | None, *, succeeded: bool) -> str:
+    """A deed from the description of an operation: `Delete a form.` → `deleted the form “F”`."""
+    first = phrase.partition("\n\n")[0]
+    whole = " ".join(first.split())
+    verbs = _VERBS.match(whole)
+    assert verbs is not None, "a description begins with what is done"
+    end = _END.search(whole, verbs.end())
+    phrase = whole[:1].lower() + whole[1 : None if end is None else end.start()]
+    phrase = phrase.replace("one's own", "their own")
+    if target is not None:
+        phrase = _with_label(phrase, *target)
+    if not succeeded:
+        return f"tried to {phrase}"
+    return _VERBS.sub(lambda verbs: re.sub(r"[\w-]+", _past, verbs[0]), phrase, count=1)
+
+
+def _with_label(phrase: str, noun: str, label: str) -> str:
+    """A phrase that names what it is about: `retry a failed run` → `retry the failed run “R”`."""
+    adjectives = r"((?:(?!(?:an?|the|of|to|from|for)\b)[\w-]+ ){0,4})"
+    subject = re.compile(rf"\b(?:an?|the|their own) {adjectives}{re.escape(noun)}\b")
+    if subject.search(phrase) is None:
+        return f"{phrase} of {label}" if noun == "member" else f"{phrase} of the {noun} {label}"
+    if noun == "member":
+        return subject.sub(lambda _: label, phrase, count=1)
+    return subject.sub(lambda match: f"the {match[1]}{noun} {label}", phrase, count=1)
+
+
+def _past(found: re.Match[str]) -> str:
+    verb = found[0].lower()
+    if verb in {"or", "and"}:
+        return verb
+    if verb in _PAST:
+        return _PAST[verb] or verb
+    if verb.endswith("y") and verb[-2] not in "aeiou":
+        return f"{verb[:-1]}ied"
+    return f"{verb}d" if verb.endswith("e") else f"{verb}ed"
+
+
+PHRASES: Mapping[str, str] = {
+    "enable_alert_rule": "Enable an alert rule",
+    "disable_alert_rule": "Disable an alert rule",
+    "try_alert_rule": "Test an alert rule",
+    "check_draft": "Validate a draft",
+    "enable_automation": "Enable or disable an automation",
+    "restore_by_hand": "Restore a version",
+    "run_by_hand": "Run an automation",
+    "test_by_hand": "Test an automation",
+    "rename_automation": "Rename an automation",
+    "rotate_webhook_secret_by_form": "Rotate the webhook secret of an automation",
+    "duplicate_by_hand": "Duplicate an automation",
+    "set_breaker_by_form": "Set the circuit breaker of an automation",
+    "remove_breaker_by_form": "Remove the circuit breaker of an automation",
+    "start_canary_by_form": "Start a canary of an automation",
+    "promote_canary_by_form": "Promote the canary of an automation",
+    "stop_canary_by_form": "Roll back the canary of an automation",
+    "plan_by_form": "Plan changes",
+    "apply_by_form": "Apply a change set",
+    "reject_by_form": "Reject a change set",
+    "dismiss_first_steps": "Dismiss the first steps",
+    "preview_by_form": "Preview an import",
+    "preview_sheet": "Preview an import",
+    "check_mapping": "Preview an import",
+    "start_import_by_form": "Start an import",
+    "move_field": "Move a field",
+    "reopen_incident": "Reopen an incident",
+    "preview_retry": "Preview a retry of an incident",
+    "edit_incident": "Update an incident",
+    "start_by_form": "Start authorization",
+    "finish_by_form": "Finish authorization",
+    "test_by_form": "Test a connection",
+    "share": "Share a connection",
+    "switch": "Enable or disable a provider",
+    "edit_connection_by_form": "Update a connection",
+    "browse_by_form": "Browse a connection",
+    "read_by_form": "Read a resource",
+    "sync": "Sync a mount",
+    "change_form_settings": "Update a form",
+    "add_question": "Add a question to a form",
+    "change_question": "Update a question of a form",
+    "move_question": "Move a question of a form",
+    "remove_question": "Remove a question from a form",
+    "answer_form": "Submit a form",
+    "edit": "Update a record",
+    "restore": "Restore a record",
+    "remove_file": "Remove a file from a record",
+    "retry_run": "Retry a run",
+    "confirm_run_undo": "Undo a run",
+    "send_event": "Send an event to a run",
+    "run_from_chosen_node": "Start a run from a node",
+    "preview_operation_by_form": "Preview an operation over runs",
+    "begin_operation": "Start an operation over runs",
+    "resume_operation": "Resume an operation",
+    "undo_operation": "Undo an operation",
+    "undo_run_operation": "Undo an operation over runs",
+    "rename_filter": "Rename a saved filter",
+    "open_shared": "Open a share link",
+    "enable": "Enable or disable a data source",
+    "retry": "Retry a run of a data source",
+    "revert": "Revert a run of a data source",
+    "preview_described": "Preview a data source",
+    "preview_stored": "Preview a data source",
+    "change_experiment_status": "Change the status of an experiment",
+    "accept_invitation_by_form": "Accept an invitation",
+    "put_secret_by_form": "Set a secret",
+    "delete_workspace_by_form": "Delete the workspace",
+    "delete_workspace": "Delete the workspace",
+    "enable_webhook_endpoint": "Enable a webhook endpoint",
+    "disable_webhook_endpoint": "Disable a webhook endpoint",
+    "rotate_endpoint_secret_by_form": "Rotate the secret of a webhook endpoint",
+    "rotate_webhook_secret": "Rotate the webhook secret of an automation",
+    "repeat_dry_run": "Repeat the dry run of an import",
+    "roll_back_legacy_import": "Roll back an import",
+    "start_legacy_import": "Start an import",
+    "approve_legacy_import": "Approve an import",
+    "test_webhook_endpoint_by_form": "Test a webhook endpoint",
+    "redeliver_by_form": "Redeliver an event to a webhook endpoint",
+    "approve_by_form": "Approve an import",
+    "check_again_by_form": "Repeat the dry run of an import",
+    "release_by_form": "Publish the workspaces of an import",
+    "roll_back_by_form": "Roll back an import",
+    "roll_back_by_force": "Roll back an import",
+    "change_import_workspace": "Update a workspace of an import",
+    "retry_import_by_form": "Retry the import of a workspace",
+    "update_import_workspace": "Update a workspace of an import",
+    "release_legacy_import": "Publish the workspaces of an import",
+    "create_alert_rule_by_form": "Create an alert rule",
+    "decide_by_form": "Decide an approval",
+    "change_settings": "Update the workspace",
+    "update_workspace": "Update the workspace",
+    "change_profile": "Change the appearance of pages",
+    "create_form_by_hand": "Create a form",
+    "create_outbound_limit_by_form": "Create an outbound limit",
+    "create_experiment_by_form": "Create an experiment",
+    "edit_experiment": "Update an experiment",
+    "create_segment_by_form": "Create a segment",
+    "replace_preferences_by_form": "Change notification preferences",
+    "publish_release_notice_by_form": "Publish a release notice",
+    "evaluate_value": "Evaluate a binding of an automation",
+    "publish_written_draft": "Publish an automation",
+    "publish_automation": "Publish an automation",
+    "publish_draft": "Publish an automation",
+    "run_automation_batch": "Start a batch of runs of an automation",
+    "backfill_automation": "Backfill runs of an automation",
+    "validate_automation": "Validate a draft of an automation",
+    "preview_schedule": "Preview a schedule",
+    "retry_automation_run": "Retry a run",
+    "undo_automation_run": "Undo a run",
+    "query_records": "Query the records of a database",
+    "write_records": "Write records of a database",
+    "pause_run_operation": "Pause an operation over runs",
+    "resume_run_operation": "Resume an operation over runs",
+    "get_impact": "Check the impact of a change",
+    "test_alert_rule": "Test an alert rule",
+    "put_model_settings": "Set the language model",
+    "put_model_by_form": "Set the language model",
+    "change_webhook_endpoint": "Update a webhook endpoint",
+    "invite": "Invite a person by email",
+    "restore_automation_version": "Restore a version",
+    "promote_canary": "Promote the canary of an automation",
+    "stop_canary": "Roll back the canary of an automation",
+    "cancel_automation_runs": "Cancel open runs of an automation",
+    "cancel_workspace_automation_runs": "Cancel open runs of the workspace",
+    "restore_item": "Restore an item from the trash",
+    "create_webhook_endpoint_by_form": "Create a webhook endpoint",
+    "replace_surface": "Replace the content of a page",
+    "add_blocks": "Add blocks to a page",
+    "create_ai_run": "Plan changes",
+    "reject_ai_run": "Reject changes",
+    "apply_ai_run": "Apply changes",
+    "apply_changes": "Apply a change set",
+    "replay_by_form": "Replay an event",
+    "replay_trigger_event": "Replay an event",
+    "export_records": "Export the records of a database",
+    "begin_export": "Export the records of a database",
+    "seed_from_draft": "Create what a draft plans",
+    "seed_from_template": "Create a starter",
+}
+"""What the log says of operations whose docstrings say more, by the names of these."""
