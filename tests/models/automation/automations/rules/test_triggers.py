@@ -9,7 +9,7 @@ from models.automation.automations.rules.triggers.configs import (
     read_trigger,
     trigger_problems,
 )
-from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
 from models.core.schedules.cron import cron_problem
 from runtime.errors import ValidationError
 
@@ -267,3 +267,32 @@ def test_a_cron_expression_that_is_not(cron: str) -> None:
     problem = cron_problem(cron)
     assert problem is not None
     assert len(problem) < 200
+
+
+SUBJECT = "01a22940-0000-7000-8000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("record_created", "databaseId"),
+        ("record_date_reached", "databaseId"),
+        ("form_submitted", "formItemId"),
+        ("data_source_finished", "dataSourceId"),
+    ],
+)
+def test_the_subject_of_a_trigger(kind: str, key: str) -> None:
+    assert str(subject_of({"kind": kind, key: SUBJECT})) == SUBJECT
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kind": "automation_failed"},
+        {"kind": "data_source_finished"},
+        # Its database narrows it, and is no subject.
+        {"kind": "time_entry_completed", "databaseId": SUBJECT},
+    ],
+)
+def test_a_trigger_of_any_subject(config: dict[str, Any]) -> None:
+    assert subject_of(config) is None
