@@ -14,10 +14,11 @@ LEGEND = Legend({"u1": "Ada", "f1": "plan.pdf"}, ZoneInfo("Asia/Kathmandu"))
 
 
 def field(kind: FieldKind) -> FieldSpec:
-    options = [
-        Option(key, key, name, "gray", 0) for key, name in (("red", "Rot"), ("blue", "Blau"))
-    ]
-    return FieldSpec(new_id(), "k", "K", kind, options=tuple(options))
+    options = tuple(
+        Option(id=key, key=key, name=name, color="gray", order=0)
+        for key, name in (("red", "Rot"), ("blue", "Blau"))
+    )
+    return FieldSpec(id=new_id(), key="k", label="K", kind=kind, options=options)
 
 
 @pytest.mark.parametrize(
