@@ -112,6 +112,16 @@ def test_a_right_graph_becomes_a_plan() -> None:
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
+@pytest.mark.parametrize(
+    ("delay", "pauses"), [({}, False), ({"delaySeconds": 0}, False), ({"delaySeconds": 1}, True)]
+)
+def test_a_repetition_pauses_where_it_waits_between_attempts(delay: Any, *, pauses: bool) -> None:
+    body = [edge("again", "a", "item")]
+    result = compiled([node("again", "repeat", maxIterations=2, **delay), node("a")], body)
+    assert result.plan is not None
+    assert [one.pauses for one in result.plan.nodes if one.id == "again"] == [pauses]
+
+
 def test_a_plan_carries_no_config() -> None:
     plan = compiled([node("a", output={"x": "secret text"}) | {"notes": "private"}]).plan
     assert plan is not None
