@@ -42,10 +42,13 @@ class Checkout:
         self.http = httpx2.AsyncClient(trust_env=False, timeout=ENOUGH)
         self._temporal: Client | None = None
 
-    async def sh(self, script: str) -> None:
-        """Execute a block of the runbook to its end."""
-        process = await self._start(script)
-        assert await process.wait() == 0, self.output()
+    async def sh(self, script: str) -> str:
+        """Execute a block of a page to its end, and give what it prints."""
+        process = await self._start(script, "printed")
+        ended = await asyncio.wait_for(process.wait(), ENOUGH)
+        printed = (self.directory / "printed").read_text()
+        assert ended == 0, f"{script}\n{printed}"
+        return printed
 
     @asynccontextmanager
     async def up(self, script: str) -> AsyncIterator["Checkout"]:
@@ -70,8 +73,8 @@ class Checkout:
     def output(self) -> str:
         return (self.directory / "output").read_text()
 
-    async def _start(self, script: str) -> asyncio.subprocess.Process:
-        with (self.directory / "output").open("wb") as output:
+    async def _start(self, script: str, file: str = "output") -> asyncio.subprocess.Process:
+        with (self.directory / file).open("wb") as output:
             return await asyncio.create_subprocess_exec(
                 *("bash", "-euo", "pipefail", "-c", script),
                 cwd=self.directory,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.support.fingerprints import ROOT
 
-_SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n)*)", re.MULTILINE)
+_SECTION = re.compile(r"^##? (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n)*)", re.MULTILINE)
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
