@@ -34,6 +34,38 @@ _TRACEABLE = 8
 Value = TypeVar("Value")
 """A JSON value."""
 
+REDACTED = "[redacted]"
+_SECRET_NAME = re.compile(
+    r"authori[sz]ation|credential|cookie|passw|pwd|secret|token|pepper"
+    r"|(?:api|access|private)[-_ ]?key",
+    re.IGNORECASE,
+)
+_MAX_DEPTH = 32
+
+
+def names_secret(name: str) -> bool:
+    """True for the name of a key, a header or a parameter that usually has a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def without_named_secrets(value: object, depth: int = 0) -> object:
+    """A JSON value without the values whose keys name secrets, and without its deepest parts.
+
+    Whether there is a secret stays to be seen: null, true and false are no secrets.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    if depth > _MAX_DEPTH:
+        return REDACTED
+    if isinstance(value, list):
+        return [without_named_secrets(item, depth + 1) for item in value]
+    return {
+        key: REDACTED
+        if names_secret(key) and item is not None and not isinstance(item, bool)
+        else without_named_secrets(item, depth + 1)
+        for key, item in value.items()
+    }
+
 
 class Redaction:
     """Replaces secrets by marks; `marks` are the marks by secret.

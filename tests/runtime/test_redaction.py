@@ -6,12 +6,13 @@ import itertools
 import json
 import textwrap
 from collections.abc import Callable
+from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 import pytest
 
-from runtime.redaction import Redaction
+from runtime.redaction import Redaction, without_named_secrets
 
 MARK = "[secret KEY]"
 ODD = 'p&s "w\\rd ü/=+😀'
@@ -156,3 +157,33 @@ def test_a_secret_in_bytes_is_found_across_chunks() -> None:
         assert redaction.stands_in(["a correct horse".encode(charset)])
     assert not redaction.stands_in([b"a correct", b"", b" house, short"])
     assert not Redaction({}).stands_in([b"a"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Authorization", "authorisation", "db_password", "passwd", "pwd", "X-Api-Key", "apiKey",
+     "access key", "private_key", "clientSecret", "refresh_token", "Set-Cookie", "credentials"],
+)  # fmt: skip
+@pytest.mark.parametrize("secret", ["hunter2", 4711, 1.5, ["hunter2"], {"value": "hunter2"}, ""])
+def test_a_value_whose_key_names_a_secret_is_left_out(name: str, secret: object) -> None:
+    value = {"order": 7, "nested": [{name: secret}]}
+    assert without_named_secrets(value) == {"order": 7, "nested": [{name: "[redacted]"}]}
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_whether_there_is_a_secret_stays(value: object) -> None:
+    assert without_named_secrets({"token": value}) == {"token": value}
+
+
+def test_names_beside_secrets_stay() -> None:
+    value = {"passenger": "Ada", "keyboard": "qwerty", "author": "Bo", "key": "a", "n": [1, None]}
+    assert without_named_secrets(value) == value
+
+
+def test_what_is_nested_too_deeply_is_left_out() -> None:
+    deepest: Any = "end"
+    for _ in range(32):
+        deepest = {"a": deepest}
+    assert without_named_secrets({"a": deepest}) == {"a": deepest}
+    assert "end" not in str(without_named_secrets({"b": {"a": deepest}}))
+    assert "end" not in str(without_named_secrets([[deepest]]))

@@ -14,14 +14,12 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.typing import EventDict, Processor
 
-_SECRET_NAMES = re.compile(
-    r"(?i)authorization|cookie|token|secret|password|passwd|api[-_]?key|pepper|credential"
-)
+from runtime.redaction import REDACTED, names_secret
+
 _SECRET_TEXT = re.compile(
     r"svc_sk_[0-9A-Za-z]+|whsec_[0-9A-Za-z+/=]+|decision_[\w-]{80,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?i:bearer\s+\S+)"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
 )
-_REDACTED = "[redacted]"
 _HARMLESS = frozenset({"api_key_id", "idempotency_key"})
 _QUOTING = ("hpack", "httpcore2", "httpx2")
 """Libraries whose lines quote URLs and headers."""
@@ -68,12 +66,12 @@ def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 def without_tokens(text: str) -> str:
     """The text without parts that look like one of our tokens, or like a credential."""
-    return _SECRET_TEXT.sub(_REDACTED, text)
+    return _SECRET_TEXT.sub(REDACTED, text)
 
 
 def _clean(key: str, value: object) -> object:
-    if isinstance(value, str | bytes) and key not in _HARMLESS and _SECRET_NAMES.search(key):
-        return _REDACTED
+    if isinstance(value, str | bytes) and key not in _HARMLESS and names_secret(key):
+        return REDACTED
     if isinstance(value, str):
         return without_tokens(value)
     if isinstance(value, Mapping):

@@ -1,6 +1,5 @@
 """Sources of events, outcomes for automations, and what is kept of a payload. Pure."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Protocol
 from models.core.base import Id, JsonObject
 from models.messages.events.rules import EventKind
 from runtime.derived_ids import derived_id
+from runtime.redaction import without_named_secrets
 
 
 class EventSource(StrEnum):
@@ -122,34 +122,11 @@ MAX_PAYLOAD = 64 * 1024
 """Bytes of a payload as it is stored; of a larger one its size is kept."""
 MAX_DETAIL = 2_000
 """Characters of a text in a detail."""
-REDACTED = "[redacted]"
-
-_SECRETIVE = re.compile(
-    r"passw|secret|token|authori[sz]ation|credential|cookie|(?:api|access|private)[-_ ]?key",
-    re.IGNORECASE,
-)
-_DEPTH = 32
-
-
-def masked(value: object, depth: int = 0) -> object:
-    """A JSON value without the values of keys that are named like secrets."""
-    if isinstance(value, dict):
-        if depth > _DEPTH:
-            return REDACTED
-        return {
-            key: REDACTED
-            if isinstance(item, str) and _SECRETIVE.search(key)
-            else masked(item, depth + 1)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return REDACTED if depth > _DEPTH else [masked(item, depth + 1) for item in value]
-    return value
 
 
 def masked_payload(payload: JsonObject) -> JsonObject:
-    """A payload without the values of keys that are named like secrets."""
-    kept = masked(payload)
+    """A payload without the values whose keys name secrets."""
+    kept = without_named_secrets(payload)
     assert isinstance(kept, dict), "an object stays one"
     return kept
 

@@ -28,7 +28,7 @@ from models.automation.automations.rules.triggers.webhooks import (
     Signature,
     Webhook,
 )
-from models.automation.inbox.rules import MAX_PAYLOAD, REDACTED, masked
+from models.automation.inbox.rules import MAX_PAYLOAD
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import saved_expression
@@ -41,7 +41,7 @@ from runtime.content_types import (
 )
 from runtime.crypto import fingerprint
 from runtime.errors import ValidationError
-from runtime.redaction import Redaction
+from runtime.redaction import REDACTED, Redaction, without_named_secrets
 from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
 
 
@@ -211,7 +211,11 @@ def kept_call(payload: JsonObject, delivery: Delivery, secrets: Sequence[str]) -
     raw = delivery.query + delivery.body
     if any(secret and secret.encode() in raw for secret in secrets):
         payload = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
-    return {**payload, "query": masked(payload["query"]), "body": masked(payload["body"])}
+    return {
+        **payload,
+        "query": without_named_secrets(payload["query"]),
+        "body": without_named_secrets(payload["body"]),
+    }
 
 
 MAX_EXCERPT = 4_096
@@ -241,7 +245,11 @@ def refused_call(webhook: Webhook | None, delivery: Delivery, secrets: Sequence[
         "webhookId": delivery.header("webhook-id"),
     }
     redacted = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
-    return {**redacted, "query": masked(redacted["query"]), "body": masked(redacted["body"])}
+    return {
+        **redacted,
+        "query": without_named_secrets(redacted["query"]),
+        "body": without_named_secrets(redacted["body"]),
+    }
 
 
 def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:

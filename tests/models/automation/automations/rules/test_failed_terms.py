@@ -77,3 +77,13 @@ def test_a_long_term_is_cut() -> None:
     exact = f"kind == '{'y' * (500 - 10)}'"
     assert len(exact) == 500
     assert failed_term(exact, holds, VARIABLES)["term"] == exact
+
+
+def test_the_value_of_a_secret_is_not_kept() -> None:
+    variables: dict[str, Any] = {"trigger": {"body": {"token": "hunter2", "total": 1}}}
+    said = failed_term("trigger.body.token == 'x' ", lambda _: False, variables)
+    assert said["value"] == {"trigger.body.token": "[redacted]"}
+    tree = {"field": "trigger.body.token", "op": "eq", "value": "x"}
+    assert failed_term(tree, lambda _: False, variables)["value"] == "[redacted]"
+    whole = failed_term("size(trigger.body) > 9", lambda _: False, variables)
+    assert whole["value"] == {"trigger.body": {"token": "[redacted]", "total": 1}}

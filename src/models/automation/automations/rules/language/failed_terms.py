@@ -5,6 +5,7 @@ that does not. An expression is taken apart at its outermost `&&`. What cannot b
 hold.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from models.automation.automations.rules.language.paths import compile_path
 from models.core.base import JsonObject
 from models.core.expressions.rules.cel_text import free_names, paths, tokens
 from models.core.expressions.rules.errors import BindingError
+from runtime.redaction import without_named_secrets
 
 Holds = Callable[[object], bool]
 """Says of a filter, or of a part of one, whether it holds. May raise BindingError."""
@@ -34,7 +36,7 @@ def failed_term(predicate: object, holds: Holds, variables: Mapping[str, Any]) -
 
 def cut(value: object) -> object:
     """A JSON value that is shortened to a text when it is long."""
-    text = value if isinstance(value, str) else str(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
@@ -105,9 +107,10 @@ def _fields(part: object) -> Iterator[str]:
 
 
 def _at(place: str, variables: Mapping[str, Any]) -> object:
-    if place in variables:
-        return variables[place]
+    """The value at a place; of one whose name says that it is a secret, only that it is there."""
     try:
-        return compile_path(place).get(dict(variables))
+        value = variables[place] if place in variables else compile_path(place).get(dict(variables))
     except BindingError:
         return None
+    named = without_named_secrets({place: value})
+    return named[place] if isinstance(named, dict) else named
