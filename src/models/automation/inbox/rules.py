@@ -1,5 +1,6 @@
 """Sources of events, outcomes for automations, and what is kept of a payload. Pure."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -135,9 +136,10 @@ def shortened(value: object) -> object:
     """A value of a detail, its texts cut, so that a detail stays small."""
     if isinstance(value, str):
         return value if len(value) <= MAX_DETAIL else f"{value[:MAX_DETAIL]}…"
-    if isinstance(value, dict | list) and len(str(value)) > MAX_DETAIL:
-        return f"{str(value)[:MAX_DETAIL]}…"
-    return value
+    if not isinstance(value, dict | list):
+        return value
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return value if len(text) <= MAX_DETAIL else f"{text[:MAX_DETAIL]}…"
 
 
 REASONS: dict[EventOutcome, str] = {
