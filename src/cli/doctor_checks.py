@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,8 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
-
-import psutil
 
 from runtime.configuration.settings import Settings
 
@@ -199,26 +196,18 @@ async def check_search_attributes(settings: Settings) -> Finding:
 
 
 async def check_workers(settings: Settings) -> Finding:
-    """Look whether each build with work has workers: processes that poll, and are alive.
-
-    Temporal counts a process for minutes after its death; its row in the database says when it was
-    there last, and for some seconds that says nothing. A process that may be dead is checked again.
-    """
+    """Look whether each build with work has workers: processes that poll, and are alive."""
     from temporalio.service import RPCError
 
     from cli.deploy.deployment import Deployment, overview
+    from cli.polling import identity, worker_processes
     from runtime.temporal.client import TemporalUnreachableError, connect
 
     subject = "Workers"
-    processes = await _processes(settings)
-    if processes and any(may_be_dead(process) for process in processes):
-        earlier = processes
-        await asyncio.sleep(_SECOND_LOOK_SECONDS)
-        processes = await _processes(settings)
-        processes = None if processes is None else still_alive(earlier, processes)
+    processes = await worker_processes(settings.database_url.get_secret_value())
     if processes is None:
         return Finding(subject, "not available", "fix the database and its schema first")
-    alive = {_identity(one) for one in processes if one.alive}
+    alive = {identity(one) for one in processes if one.alive}
     try:
         client = await connect(settings, seconds=3)
         deployment = Deployment(client, settings.worker_deployment, alive)
@@ -231,6 +220,7 @@ async def check_workers(settings: Settings) -> Finding:
 def judged_workers(processes: "Sequence[WorkerBody]", rows: "Sequence[BuildOverview]") -> Finding:
     """The finding about the processes of the last hour, and builds with their workers."""
     from cli.deploy.deployment import faults
+    from cli.polling import identity
 
     subject = "Workers"
     facts = [
@@ -239,7 +229,7 @@ def judged_workers(processes: "Sequence[WorkerBody]", rows: "Sequence[BuildOverv
         for row in rows
     ]
     absences = [
-        f"{_identity(one)} last seen at {one.seen_at:%H:%M:%S}Z"
+        f"{identity(one)} last seen at {one.seen_at:%H:%M:%S}Z"
         for one in processes
         if not one.alive
     ]
@@ -252,57 +242,6 @@ def judged_workers(processes: "Sequence[WorkerBody]", rows: "Sequence[BuildOverv
     if absences:
         return warning(subject, fact, "check why the worker stopped (shown for one hour)")
     return Finding(subject, fact)
-
-
-_SECOND_LOOK_SECONDS = 6.0
-"""After this time a worker that is alive has said so once more."""
-
-
-def may_be_dead(process: "WorkerBody") -> bool:
-    """True for a process that counts as alive, but missed a beat or is not on this machine now.
-
-    The number of a process alone proves nothing: in a container it is another one.
-    """
-    from models.workspace.system import BEAT_SECONDS
-    from runtime.clock import utc_now
-
-    missed = utc_now() - process.seen_at > timedelta(seconds=BEAT_SECONDS + 1)
-    gone = process.host == socket.gethostname() and not psutil.pid_exists(process.pid)
-    return process.alive and (missed or gone)
-
-
-def still_alive(
-    earlier: "Sequence[WorkerBody]", later: "Sequence[WorkerBody]"
-) -> "Sequence[WorkerBody]":
-    """The processes as they are now; one that might be dead and sent no heartbeat since is dead."""
-    suspects = {one.id: one.seen_at for one in earlier if may_be_dead(one)}
-    return [
-        one.model_copy(update={"alive": one.alive and suspects.get(one.id) != one.seen_at})
-        for one in later
-    ]
-
-
-async def _processes(settings: Settings) -> "Sequence[WorkerBody] | None":
-    """The worker processes of the last hour; None where they cannot be read."""
-    import psycopg
-    from sqlalchemy.exc import DBAPIError
-
-    from models.workspace.system import worker_processes
-    from runtime.database import Database
-
-    database = Database(settings.database_url.get_secret_value(), pool_size=1)
-    try:
-        async with database.transaction() as work:
-            return await worker_processes(work)
-    except (psycopg.Error, DBAPIError):
-        return None
-    finally:
-        await database.close()
-
-
-def _identity(process: "WorkerBody") -> str:
-    """The name by which Temporal knows the process."""
-    return f"{process.pid}@{process.host}"
 
 
 _SECONDS = 5.0

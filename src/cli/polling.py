@@ -1,17 +1,30 @@
-"""The check that this worker still polls Temporal: one that stopped does not notice by itself."""
+"""Which worker processes poll Temporal, and which are alive.
+
+Each worker checks that it still polls: one that has stopped does not notice by itself. Temporal
+counts a process for minutes after its death. Its row in the database says when it was there last,
+and for some seconds that says nothing: a process that may be dead is checked again.
+"""
 
 import asyncio
+import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
+import psutil
+import psycopg
 import structlog
+from sqlalchemy.exc import DBAPIError
 from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersionSelection
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from models.workspace import system
+from models.workspace.system import BEAT_SECONDS, WorkerBody
+from runtime.clock import utc_now
+from runtime.database import Database
 from runtime.temporal.families import Queue
 
 log = structlog.get_logger()
@@ -99,3 +112,55 @@ async def recent_pollers(
 def _is_recent(poller: PollerInfo) -> bool:
     last_poll = poller.last_access_time.ToDatetime(tzinfo=UTC)
     return datetime.now(UTC) - last_poll < LONGEST_SILENCE
+
+
+async def worker_processes(database_url: str) -> Sequence[WorkerBody] | None:
+    """The worker processes of the last hour; None where they cannot be read.
+
+    Takes six seconds more where one of them may have died just now.
+    """
+    processes = await _processes(database_url)
+    if not processes or not any(map(may_be_dead, processes)):
+        return processes
+    await asyncio.sleep(_SECOND_LOOK_SECONDS)
+    later = await _processes(database_url)
+    return None if later is None else still_alive(processes, later)
+
+
+def identity(process: WorkerBody) -> str:
+    """The name by which Temporal knows the process."""
+    return f"{process.pid}@{process.host}"
+
+
+_SECOND_LOOK_SECONDS = 6.0
+"""After this time a worker that is alive has said so once more."""
+
+
+def may_be_dead(process: WorkerBody) -> bool:
+    """True for a process that counts as alive, but missed a beat or is not on this machine now.
+
+    The number of a process alone proves nothing: in a container it is another one.
+    """
+    missed = utc_now() - process.seen_at > timedelta(seconds=BEAT_SECONDS + 1)
+    gone = process.host == socket.gethostname() and not psutil.pid_exists(process.pid)
+    return process.alive and (missed or gone)
+
+
+def still_alive(earlier: Sequence[WorkerBody], later: Sequence[WorkerBody]) -> Sequence[WorkerBody]:
+    """The processes as they are now; one that might be dead and sent no heartbeat since is dead."""
+    suspects = {one.id: one.seen_at for one in earlier if may_be_dead(one)}
+    return [
+        one.model_copy(update={"alive": one.alive and suspects.get(one.id) != one.seen_at})
+        for one in later
+    ]
+
+
+async def _processes(database_url: str) -> Sequence[WorkerBody] | None:
+    database = Database(database_url, pool_size=1)
+    try:
+        async with database.transaction() as work:
+            return await system.worker_processes(work)
+    except (psycopg.Error, DBAPIError):
+        return None
+    finally:
+        await database.close()

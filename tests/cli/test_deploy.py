@@ -1,13 +1,20 @@
 """Refusals of `workspace deploy` about workers that are gone, which Temporal forgets late."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 from typing_extensions import override
 
+from cli.deploy.command import alive_workers
 from cli.deploy.deployment import Build, BuildOverview, Deployment, Routing, State, faults
 from cli.deploy.versioning import RefusedError, promote, ramp, roll_back
+from models.workspace.system import beat, leave, worker_process
 from runtime.clock import utc_now
+from runtime.database import Database
+from runtime.ids import new_id
 from runtime.temporal.families import Queue
 
 
@@ -67,3 +74,29 @@ def test_the_overview_tells_of_work_without_workers(
     row = BuildOverview("b1", State.DRAINING, percent, pinned, 0, [], [Queue.IO])
     assert words in " ".join(faults(row))
     assert bool(faults(row)) == bool(words)
+
+
+async def test_workers_that_died_are_not_counted(
+    database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = new_id(), new_id()
+    async with database.transaction() as work:
+        for pid, worker_id in enumerate(ids, start=1):
+            await beat(work, worker_id, "elsewhere.example", pid, [*Queue])
+        died = utc_now() - timedelta(minutes=1)
+        await work.execute(
+            update(worker_process).where(worker_process.c.id == ids[0]).values(seen_at=died)
+        )
+    try:
+        monkeypatch.setenv("DATABASE_URL", database_url)
+        alive = await alive_workers(tmp_path)
+        assert alive is not None
+        assert {"1@elsewhere.example", "2@elsewhere.example"} & {*alive} == {"2@elsewhere.example"}
+        monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none")
+        assert await alive_workers(tmp_path) is None
+        monkeypatch.delenv("DATABASE_URL")
+        assert await alive_workers(tmp_path) is None
+    finally:
+        async with database.transaction() as work:
+            for worker_id in ids:
+                await leave(work, worker_id)

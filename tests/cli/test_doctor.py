@@ -24,9 +24,8 @@ from cli.doctor_checks import (
     check_mail,
     check_secret_key,
     judged_workers,
-    may_be_dead,
-    still_alive,
 )
+from cli.polling import may_be_dead, still_alive
 from models.core.secret_keys import register_keys
 from models.workspace.system import WorkerBody
 from runtime.clock import utc_now

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -164,4 +165,15 @@ async def _deployment(
     with reported_refusals(), sdk_logs_muted():
         version = WorkerVersion.of(temporal_settings(state_dir, address))
         client = await temporal_of(state_dir, address)
-        yield Deployment(client, version.deployment), version.build
+        yield Deployment(client, version.deployment, await alive_workers(state_dir)), version.build
+
+
+async def alive_workers(state_dir: Path) -> Collection[str] | None:
+    """The worker processes that are alive; None where no database is known, or it does not answer."""
+    from cli.polling import identity, worker_processes
+    from cli.supervisor.state import StateDir
+
+    published = StateDir(state_dir).running_settings().get("database_url")
+    url = published or os.environ.get("DATABASE_URL")
+    processes = await worker_processes(url) if url else None
+    return None if processes is None else {identity(one) for one in processes if one.alive}
