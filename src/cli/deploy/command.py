@@ -169,7 +169,7 @@ async def _deployment(
 
 
 async def alive_workers(state_dir: Path) -> Collection[str] | None:
-    """The worker processes that are alive; None where no database is known, or it does not answer."""
+    """The worker processes that are alive; None without a database that answers."""
     from cli.polling import identity, worker_processes
     from cli.supervisor.state import StateDir
 
