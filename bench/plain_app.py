@@ -6,16 +6,16 @@ They make the same statements and call the same functions of the models, through
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, FastAPI, Header, HTTPException
+from pydantic import BaseModel
 
 from api.kernel.authentication import Caller, authenticate
 from api.kernel.authorization import RESOURCES
 from api.kernel.services import Services
 from api.kernel.sessions import KeyToken
-from api.reference.openapi import Data
 from api.routers.service import Health
 from models.content.items import queries
 from models.content.items.shapes import ItemDetail
@@ -23,6 +23,15 @@ from models.core.access.rules import Actor, Level, Scope, level_on
 from models.workspace.targets import items as commands
 from models.workspace.targets.shapes import CreateItem, PlacedTarget
 from runtime.database import UnitOfWork
+
+T = TypeVar("T")
+
+
+class Data(BaseModel, Generic[T]):
+    """The envelope of a success (interface.md#bodies)."""
+
+    data: T
+
 
 Open = Callable[[], AbstractAsyncContextManager[UnitOfWork]]
 

@@ -131,7 +131,8 @@ def _names_its_errors(_method: str, _path: str, operation: dict[str, Any]) -> No
 
 def _errors_of(union: Any) -> list[Any]:
     """The properties of the errors in a union, by which its discriminator tells them apart."""
-    union = _component("schemas", union)
+    if "$ref" in union:
+        union = _component("schemas", union)
     if "oneOf" not in union:
         return [union["properties"]]
     errors = [_component("schemas", one)["properties"] for one in union["oneOf"]]

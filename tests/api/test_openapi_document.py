@@ -139,7 +139,7 @@ FREE = {
     "unused": ("references",),
     "not complete yet, or written by somebody else": ("PartialConfig", "LoosePlan"),
     "described without the references in it": ("Referring",),
-    "by the kind of a view; a client may keep more in it": ("Manifest", "ManifestAnswer"),
+    "by the kind of a view; a client may keep more in it": ("Manifest",),
 }
 """The objects that have no shape, as keys or components, by the reason why."""
 DESCRIBED = {
@@ -189,7 +189,6 @@ FOREIGN = {"providerCreatedAt", "providerModifiedAt"}
 """Texts of providers."""
 LOCAL = {
     *("ScheduleTrigger.startAt", "ScheduleTrigger.endAt", "ImportedDocument.exportedAt"),
-    *("ScheduleTriggerAnswer.startAt", "ScheduleTriggerAnswer.endAt"),
 }
 """Times that may lack their offset, and one that is never read."""
 

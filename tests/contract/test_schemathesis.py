@@ -53,7 +53,7 @@ SAME_BODY = (
     "create_ai_run",
 )
 CHOSEN = {"SCHEMATHESIS_HOOKS": str(Path(__file__).with_name("chosen_calls.py"))}
-"""Of calls that are alike only the first are made, unless exploring."""
+"""Of calls that are alike only the first are made, unless exploring; none with null as invalid."""
 
 # To call a webhook with DELETE deletes nothing, as the checks take for granted.
 LEFT_OUT = (*ENDING, "call_webhook_by_delete")
@@ -193,6 +193,7 @@ def connected(made: Furnished, document: str) -> Any:
         for content in operation.get("requestBody", {}).get("content", {}).values():
             content.pop("example", None)
     described["components"]["schemas"] = closed(described["components"]["schemas"])
+    described["paths"] = closed(described["paths"])
     for schema in described["components"]["schemas"].values():
         named = schema.get("properties", {}).get("connectionId", {})
         if named.get("type") == "string":
@@ -236,7 +237,7 @@ async def run(document: Path, url: str, token: str, file: Path) -> tuple[int, st
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=file.parent,
-        env={**os.environ, "NO_COLOR": "1"} | ({} if exploring() else CHOSEN),
+        env={**os.environ, "NO_COLOR": "1", **CHOSEN} | ({"EXPLORING": "1"} if exploring() else {}),
     )
     output, _ = await process.communicate()
     assert process.returncode is not None

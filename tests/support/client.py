@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from jsonschema_rs import Draft202012Validator, Registry
@@ -38,12 +39,13 @@ class Contract:
             **document["components"],
             "schemas": closed(document["components"]["schemas"]),
         }
-        self._schemas = Registry([(_DOCUMENT, {"$schema": _DIALECT, "components": components})])
+        contents = {"components": components, "paths": closed(document["paths"])}
+        self._schemas = Registry([(_DOCUMENT, {"$schema": _DIALECT, **contents})])
         self._refusals: Mapping[str, Any] = document["components"]["responses"]
         self._validators: dict[str, Draft202012Validator] = {}
         # What is written out goes before what a parameter would match.
         self._paths = [
-            (_pattern(path), document["paths"][path])
+            (_pattern(path), path, document["paths"][path])
             for path in sorted(document["paths"], key=lambda path: path.count("{"))
         ]
 
@@ -64,9 +66,10 @@ class Contract:
             self._check_schema("#/components/schemas/Error", response)
         if declared is None:
             return
+        at, responses = declared
         status = str(response.status_code)
-        assert status in declared, f"{method} {path} answered {status}: {response.text}"
-        answer = self._answer(declared[status])
+        assert status in responses, f"{method} {path} answered {status}: {response.text}"
+        place, answer = self._answer(f"{at}/{status}", responses[status])
         declared_headers = {one.lower() for one in answer["headers"]}
         unknown = response.headers.keys() - _PLAIN_HEADERS - declared_headers
         # The response of a node has the headers that its automation gives it.
@@ -77,22 +80,21 @@ class Contract:
         # A file is bytes of the type it was stored with.
         known = media_type in content or _BYTES in content or not response.content
         assert known, f"{method} {path} answered {status} as {media_type}"
-        if media_type != "application/json":
-            return
-        schema = content["application/json"].get("schema", {})
-        if "$ref" in schema:
-            self._check_schema(schema["$ref"], response)
+        if media_type == "application/json" and content["application/json"].get("schema"):
+            self._check_schema(f"{place}/content/application~1json/schema", response)
 
-    def _answer(self, declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, place: str, declared: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The answer itself, where refusals refer to what is the same for many operations."""
         name = declared.get("$ref", "").rpartition("/")[2]
-        return self._refusals[name] if name else declared
+        return (declared["$ref"], self._refusals[name]) if name else (place, declared)
 
-    def _declared(self, method: str, path: str) -> Mapping[str, Any] | None:
-        for pattern, operations in self._paths:
+    def _declared(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The responses of an operation, and their place in the document."""
+        for pattern, written, operations in self._paths:
             if method.lower() in operations and pattern.fullmatch(path):
-                responses: Mapping[str, Any] = operations[method.lower()]["responses"]
-                return responses
+                escaped = quote(written.replace("/", "~1"))
+                place = f"#/paths/{escaped}/{method.lower()}/responses"
+                return place, operations[method.lower()]["responses"]
         return None
 
     def _check_schema(self, reference: str, response: httpx2.Response) -> None:

@@ -38,9 +38,7 @@ def deviations(kind: str, data: Any) -> Iterator[str]:
 
 def call_of(kind: str) -> str:
     """The reference to what the webhook of a type sends."""
-    call = DOCUMENT["webhooks"][kind]["post"]["requestBody"]["content"]["application/json"]
-    reference: str = call["schema"]["$ref"]
-    return reference
+    return f"#/webhooks/{kind}/post/requestBody/content/application~1json/schema"
 
 
 @cache
@@ -53,4 +51,5 @@ def described(reference: str) -> Draft202012Validator:
 @cache
 def _registry() -> Registry:
     components = {"schemas": closed(DOCUMENT["components"]["schemas"])}
-    return Registry([(_DOCUMENT, {"$schema": _DIALECT, "components": components})])
+    contents = {"components": components, "webhooks": closed(DOCUMENT["webhooks"])}
+    return Registry([(_DOCUMENT, {"$schema": _DIALECT, **contents})])

@@ -17,7 +17,8 @@ from api.reference.schemas import (
     Schema,
     WithBindings,
     describe,
-    describe_answers,
+    drop_nulls,
+    inline_pages,
     reached,
     ref,
     references,
@@ -132,7 +133,8 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     allow_references(schemas)
     describe_events(document)
     whole: dict[str, Any] = resolved(document, schemas)
-    describe_answers(whole, as_sent=shapes["PlannedOperation"])
+    inline_pages(whole)
+    drop_nulls(whole, as_sent=shapes["PlannedOperation"])
     show_examples(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole
@@ -351,7 +353,7 @@ _JSON = "application/json"
 
 
 def show_examples(document: dict[str, Any]) -> None:
-    """Give every body its example, and every success that has a schema."""
+    """Give every body its example, and every success with data."""
     recorded = json.loads(_RECORDED.read_text())
     for methods in document["paths"].values():
         for operation in methods.values():

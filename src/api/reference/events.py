@@ -55,7 +55,7 @@ def describe_events(document: dict[str, Any]) -> None:
     components = document["components"]
     schemas: dict[str, Schema] = components["schemas"]
     parts = {name: {"title": name, **shape} for name, shape in SHAPES.items()}
-    schemas |= parts | _logged() | _called()
+    schemas |= parts | _logged() | {"WebhookPayload": _PAYLOAD}
     schemas["WorkspaceEventBody"] = _union(schemas["WorkspaceEventBody"])
     components["parameters"] = {
         component: {
@@ -73,55 +73,63 @@ def describe_events(document: dict[str, Any]) -> None:
 
 def _logged() -> dict[str, Schema]:
     """The events as the log shows them."""
+    envelope = {"seq": _SEQ, "at": MOMENT}
     return {
-        _name(kind): _event(
-            _name(kind), kind, "seq type at actor data", {"seq": _SEQ, "at": MOMENT}
-        )
+        _name(kind): {"title": _name(kind), **_event(kind, "seq type at actor data", envelope)}
         for kind in EventType
     }
 
 
-def _called() -> dict[str, Schema]:
-    """The events as endpoints get them."""
+def _called() -> dict[str, tuple[str, Schema]]:
+    """The summary and the body of each webhook, as endpoints get them."""
     envelope = {"timestamp": MOMENT, "workspaceId": ID, "seq": _SEQ}
     always = "type timestamp workspaceId seq actor data"
-    own = object_of("type timestamp data", type=TEXT, timestamp=MOMENT, data={"type": "object"})
-    partial = {**own, "required": ["type", "timestamp"]}
-    test: Schema = {**own["properties"], "type": _const(TEST), "data": ref("EmptyEventData")}
-    free = {**own["properties"]["data"], "additionalProperties": True}
-    properties = {**own["properties"], "workspaceId": ID, "seq": _SEQ, "actor": ref("EventActor")}
+    test = {**_OWN["properties"], "type": _const(TEST), "data": ref("EmptyEventData")}
+    calls = {
+        kind.value: (f"Events {kind.value}", _event(kind, always, envelope)) for kind in EventType
+    }
     return {
-        **{
-            f"{_name(kind)}Call": _event(f"{_name(kind)}Call", kind, always, envelope)
-            for kind in EventType
-        },
-        "WebhookTestCall": {**own, "title": "WebhookTestCall", "properties": test},
-        "WebhookPayload": {
-            **partial,
-            "title": "WebhookPayload",
-            "description": "The body of a delivery, as described by the webhook of its `type`.",
-            "properties": {**properties, "data": free},
-        },
-        "SentEventCall": {
-            **own,
-            "title": "SentEventCall",
-            "description": "The payload in the config of the node or action.",
-            "properties": {**own["properties"], "data": free},
-        },
+        **calls,
+        TEST: ("Test of an endpoint", {**_OWN, "properties": test}),
+        CUSTOM: (
+            "Events sent by nodes and actions",
+            {
+                **_OWN,
+                "description": "The payload in the config of the node or action.",
+                "properties": {**_OWN["properties"], "data": _FREE},
+            },
+        ),
     }
 
 
-def _event(title: str, kind: EventType, always: str, envelope: Mapping[str, Schema]) -> Schema:
+_OWN: Schema = object_of(
+    "type timestamp data", type=TEXT, timestamp=MOMENT, data={"type": "object"}
+)
+_FREE: Schema = {"type": "object", "additionalProperties": True}
+
+_PAYLOAD: Schema = {
+    **_OWN,
+    "title": "WebhookPayload",
+    "description": "The body of a delivery, as described by the webhook of its `type`.",
+    "required": ["type", "timestamp"],
+    "properties": {
+        **_OWN["properties"],
+        "workspaceId": ID,
+        "seq": _SEQ,
+        "actor": ref("EventActor"),
+        "data": _FREE,
+    },
+}
+
+
+def _event(kind: EventType, always: str, envelope: Mapping[str, Schema]) -> Schema:
     properties = {
         **envelope,
         "type": _const(kind.value),
         "actor": ref("EventActor"),
         "data": data_of(kind),
     }
-    return {
-        **object_of(always, **{key: properties[key] for key in always.split()}),
-        "title": title,
-    }
+    return object_of(always, **{key: properties[key] for key in always.split()})
 
 
 def _union(body: Schema) -> Schema:
@@ -138,9 +146,6 @@ def _union(body: Schema) -> Schema:
 
 
 def _webhooks() -> dict[str, Any]:
-    calls = {kind.value: (f"{_name(kind)}Call", f"Events {kind.value}") for kind in EventType}
-    calls[TEST] = ("WebhookTestCall", "Test of an endpoint")
-    calls[CUSTOM] = ("SentEventCall", "Events sent by nodes and actions")
     return {
         name: {
             "post": {
@@ -151,7 +156,7 @@ def _webhooks() -> dict[str, Any]:
                 ],
                 "requestBody": {
                     "required": True,
-                    "content": {"application/json": {"schema": ref(component)}},
+                    "content": {"application/json": {"schema": body}},
                 },
                 "responses": {
                     status: {"$ref": f"#/components/responses/{answer}"}
@@ -159,7 +164,7 @@ def _webhooks() -> dict[str, Any]:
                 },
             }
         }
-        for name, (component, summary) in calls.items()
+        for name, (summary, body) in _called().items()
     }
 
 

@@ -4,7 +4,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, get_args
 
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -19,7 +19,6 @@ from api.kernel.response_headers import HEADERS, of_refusals, of_success
 from api.kernel.responses import ErrorBody, ValidationErrorBody
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
-from models.core.base import Shape
 from models.core.idempotency import HEADER, MAX_LENGTH
 from models.people.release_notices import ReleaseChannel
 from models.workspace.changes.shapes import DryRunChanges
@@ -78,8 +77,8 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     groups = (group for route in described for group in refusals_of(route.route).values())
-    schemas.update(error_components(groups))
-    schemas[TriedWork.__name__] = _schema_of(TriedWork)
+    schemas.update(error_components(one for group in groups for one in group))
+    schemas.update(_components_of(DryRunChanges))
     components["schemas"] = dict(sorted(schemas.items()))
     for route in described:
         method = route.operation.method
@@ -196,18 +195,25 @@ def _finish(route: DocumentedRoute, described: dict[str, Any]) -> None:
     if operation.body is not None:
         described["requestBody"]["required"] = not operation.body.optional
         _never_null(described["requestBody"]["content"]["application/json"])
-    success = described["responses"][str(operation.status)]
+    _finish_responses(route, described["responses"])
+
+
+def _finish_responses(route: DocumentedRoute, responses: dict[str, Any]) -> None:
+    operation = route.operation
+    success = responses[str(operation.status)]
     if operation.result is None:
         success["content"] = dict(route.responses[operation.status]["content"])
+    elif _JSON in success["content"]:
+        answer = success["content"][_JSON]
+        answer["schema"] = _envelope(operation, answer["schema"])
     for status, answer in route.responses.items():
         if "content" not in answer:
-            described["responses"][str(status)]["content"] = success["content"]
+            responses[str(status)]["content"] = success["content"]
     if "422" not in route.responses and 422 not in route.responses:
-        described["responses"].pop("422", None)
+        responses.pop("422", None)
 
 
-T = TypeVar("T")
-
+PREFIX = "#/components/schemas/"
 _JSON = "application/json"
 
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
@@ -218,32 +224,28 @@ _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
 }
 
 
-class Data(BaseModel, Generic[T]):
-    """The envelope of a success (interface.md#bodies)."""
-
-    data: T
+_CHANGES = {"changes": {"$ref": PREFIX + DryRunChanges.__name__}}
 
 
-class WrittenData(Shape, Generic[T]):
-    """The envelope of a success of an operation that writes.
+def _envelope(operation: Operation, data: dict[str, Any]) -> dict[str, Any]:
+    """The body of a success (interface.md#bodies).
 
     `changes` are there in the response to `Prefer: dry-run` alone.
     """
-
-    data: T
-    changes: DryRunChanges | None
-
-
-class TriedWork(Shape):
-    """The answer of a dry run where work that is not started would give the data."""
-
-    changes: DryRunChanges
+    changes = _CHANGES if operation.takes_dry_runs else {}
+    shape = {key: one for key, one in data.items() if key != "title"}
+    return {"type": "object", "properties": {"data": shape, **changes}, "required": ["data"]}
 
 
-def _schema_of(shape: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a shape whose parts are components already."""
+_TRIED_WORK = {"type": "object", "properties": _CHANGES, "required": ["changes"]}
+"""The answer of a dry run where work that is not started would give the data."""
+
+
+def _components_of(shape: type[BaseModel]) -> dict[str, Any]:
+    """The components of a shape and of its parts."""
     schema = shape.model_json_schema(ref_template=PREFIX + "{model}", mode="serialization")
-    return {key: value for key, value in schema.items() if key != "$defs"}
+    parts: dict[str, Any] = schema.pop("$defs", {})
+    return {**parts, shape.__name__: schema}
 
 
 def _described(operation: Operation) -> Endpoint:
@@ -266,12 +268,12 @@ def _described(operation: Operation) -> Endpoint:
 
 
 def _answered(operation: Operation) -> object:
-    """The shape of the answer; None where it is no JSON."""
+    """The shape of the data that is answered; None where it is no JSON."""
     if operation.result is None:
         return None
     (shape,) = get_args(inspect.signature(operation.endpoint, eval_str=True).return_annotation)
-    envelope = WrittenData if operation.takes_dry_runs else Data
-    return envelope.__class_getitem__(shape)
+    answered: object = shape
+    return answered
 
 
 def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
@@ -284,17 +286,16 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
         status: {
             "description": ", ".join(refusal.code for refusal in refusals),
             "headers": of_refusals(refusals),
-            "content": {_JSON: {"schema": {"$ref": PREFIX + union_name(refusals)}}},
+            "content": {_JSON: {"schema": _any_of(refusals)}},
         }
         for status, refusals in refusals_of(route).items()
     }
     if operation.result is None or media_type != _JSON:
         responses[operation.status] = {"content": {media_type: {}}}
     if operation.takes_dry_runs and 202 not in {operation.status, *route.statuses}:
-        schema = {"$ref": f"{PREFIX}{TriedWork.__name__}"}
         responses[202] = {
             "description": "A dry run of what work would answer",
-            "content": {_JSON: {"schema": schema}},
+            "content": {_JSON: {"schema": _TRIED_WORK}},
         }
     for status in route.statuses:
         same = operation.result is not None and media_type == _JSON and not operation.access.raw
@@ -443,33 +444,20 @@ _ANYTHING = {
     "content": {"application/json": {"schema": {}}, "application/octet-stream": {"schema": _BYTES}},
 }
 
-PREFIX = "#/components/schemas/"
-
 Refusal = type[PlatformError]
 
 
-def error_components(groups: Iterable[Sequence[Refusal]]) -> dict[str, Any]:
-    """The schemas of these errors, of each group that is answered with one status, and of all.
+def error_components(refusals: Iterable[Refusal]) -> dict[str, Any]:
+    """The schemas of these errors, and of all.
 
     Errors of one code are one error to clients, even if they have several classes here.
     """
-    groups = list(groups)
-    by_code = {refusal.code: refusal for group in groups for refusal in group}
-    refusals = [by_code[code] for code in sorted(by_code)]
+    by_code = {refusal.code: refusal for refusal in refusals}
+    in_order = [by_code[code] for code in sorted(by_code)]
     schemas: dict[str, Any] = {}
-    for refusal in refusals:
+    for refusal in in_order:
         schemas |= _one(refusal)
-    for group in groups:
-        if len(group) > 1:
-            schemas[union_name(group)] = _union(union_name(group), group)
-    return {**schemas, "Error": _union("Error", refusals)}
-
-
-def union_name(refusals: Sequence[Refusal]) -> str:
-    """The component of refusals in the order of their codes; of one, that of its class."""
-    if len(refusals) == 1:
-        return _name(refusals[0])
-    return "Or".join(to_pascal(refusal.code) for refusal in refusals)
+    return {**schemas, "Error": {"title": "Error", **_any_of(in_order)}}
 
 
 def _name(refusal: Refusal) -> str:
@@ -480,8 +468,8 @@ def _name(refusal: Refusal) -> str:
 
 def _one(refusal: Refusal) -> dict[str, Any]:
     body = ValidationErrorBody if issubclass(refusal, ValidationError) else ErrorBody
-    schema = body.model_json_schema(ref_template=PREFIX + "{model}", mode="serialization")
-    parts: dict[str, Any] = schema.pop("$defs", {})
+    parts = _components_of(body)
+    schema = parts.pop(body.__name__)
     fixed = {"_tag": refusal.tag, "error": refusal.code, "status": refusal.status}
     properties = {
         key: {**part, "const": fixed[key]} if key in fixed else part
@@ -492,14 +480,15 @@ def _one(refusal: Refusal) -> dict[str, Any]:
     return {**parts, _name(refusal): {**schema, **described, "properties": properties}}
 
 
-def _union(title: str, refusals: Sequence[Refusal]) -> dict[str, Any]:
+def _any_of(refusals: Sequence[Refusal]) -> dict[str, Any]:
     """Any of these errors, told apart by tag, or by code where two have one tag."""
     names = [_name(refusal) for refusal in refusals]
+    if len(names) == 1:
+        return {"$ref": PREFIX + names[0]}
     tags = [refusal.tag for refusal in refusals]
     key = "_tag" if len(set(tags)) == len(tags) else "error"
     values = tags if key == "_tag" else [refusal.code for refusal in refusals]
     return {
-        "title": title,
         "oneOf": [{"$ref": PREFIX + name} for name in names],
         "discriminator": {
             "propertyName": key,

@@ -212,18 +212,24 @@ class WithBindings:
         self._shared = shared
         self._fixed = fixed
         self.made: dict[str, Schema] = {}
+        self._unbound: set[str] = set()
+        """The components that take a binding as they are."""
 
     def component(self, name: str) -> str:
         """The name of the component with bindings, which is made if it has to be."""
         schema = self._schemas[name]
         if name == "Binding" or not {"properties", "items", "anyOf", "oneOf"} & schema.keys():
             return name
-        bound = f"Bound{name}" if name in self._shared else name
-        if bound not in self.made:
-            self.made[bound] = {}  # it may refer to itself
-            fixed = self._fixed.get(name, ())
-            self.made[bound] = {**self._inside(schema, fixed), "title": bound}
-        return bound
+        title = f"Bound{name}" if name in self._shared else name
+        if title not in self.made and name not in self._unbound:
+            self.made[title] = {}  # it may refer to itself
+            inside = self._inside(schema, self._fixed.get(name, ()))
+            if inside == schema:
+                del self.made[title]
+                self._unbound.add(name)
+            else:
+                self.made[title] = {**inside, "title": title}
+        return name if name in self._unbound else title
 
     def _value(self, schema: Schema) -> Schema:
         """A value or a binding. What may be anything, or any object, may be a binding already."""
@@ -279,57 +285,49 @@ class WithBindings:
 _NULL: Schema = {"type": "null"}
 
 
-def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) -> None:
-    """Give answers shapes of their own where bodies may have a null.
+def inline_pages(document: dict[str, Any]) -> None:
+    """Describe the page of a list where it is answered: the items of one component and a cursor."""
+    schemas: dict[str, Schema] = document["components"]["schemas"]
+    pages = {name for name, schema in schemas.items() if _is_page(schema)}
+    pages -= {name for schema in schemas.values() for name in references(schema)}
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                body = response.get("content", {}).get("application/json", {}).get("schema", {})
+                data = body.get("properties", {}).get("data", {})
+                name = data.get("$ref", "").removeprefix(PREFIX)
+                if status < "300" and name in pages:
+                    body["properties"]["data"] = untitled(schemas[name])
+    for name in pages:
+        del schemas[name]
 
-    Components that repeat what was `as_sent` have the shapes of bodies.
 
-    A body may say null, an answer does not (interface.md#absent-and-null). So a shape of both that
-    may be null in bodies is described twice: `Graph` for bodies, `GraphAnswer` for answers.
+def _is_page(schema: Schema) -> bool:
+    properties = schema.get("properties", {})
+    arrays = [key for key, one in properties.items() if one.get("type") == "array"]
+    return len(arrays) == 1 and properties.keys() == {*arrays, "cursor"}
+
+
+def drop_nulls(document: dict[str, Any], as_sent: Collection[str] = ()) -> None:
+    """Describe what bodies and answers share as answers have it: without null.
+
+    A body may say null for a key without a value, an answer leaves the key out
+    (interface.md#absent-and-null). A shape of both has one description, which says that the key
+    may be left out, so that a client sends back what it read. Components that repeat what
+    was `as_sent` are no answers in this.
     """
     schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = [
         operation for methods in document["paths"].values() for operation in methods.values()
     ]
-    inputs = reached(schemas, _named(operations, "requestBody"))
     answered = {name: schema for name, schema in schemas.items() if name not in as_sent}
-    outputs = reached(answered, _named(operations, "responses"))
-    own = _with_nulls({name: schemas[name] for name in outputs & inputs})
-    input_schemas = {name: schemas[name] for name in inputs - outputs}
-
-    def renamed(name: str) -> str:
-        return f"{name}Answer" if name in own else name
-
-    for name in outputs - inputs:
-        schemas[name] = _renamed(schemas[name], renamed)
-    for name in own:
-        schemas[renamed(name)] = _answer(schemas[name], renamed)
-    for schema in input_schemas.values():
-        _take_answers(schema, own)
-    for operation in operations:
-        operation["responses"] = _renamed(operation["responses"], renamed)
-
-
-def _take_answers(schema: Schema, own: set[str]) -> None:
-    """Let shapes of bodies alone use the parts of answers: they fit as they are."""
-    if "properties" in schema:
-        schema["properties"] = {
-            key: _or_answer(part, own) for key, part in schema["properties"].items()
-        }
-
-
-def _or_answer(schema: Schema, own: set[str]) -> Schema:
-    name = schema.get("$ref", "").removeprefix(PREFIX)
-    if name in own:
-        rest = {key: one for key, one in schema.items() if key != "$ref"}
-        return {"anyOf": [ref(name), ref(f"{name}Answer")], **rest}
-    if "anyOf" in schema:
-        options = [_or_answer(one, own) for one in schema["anyOf"]]
-        flat = [each for one in options for each in one.get("anyOf", [one])]
-        return {**schema, "anyOf": flat}
-    if isinstance(schema.get("items"), dict):
-        return {**schema, "items": _or_answer(schema["items"], own)}
-    return schema
+    bodies = reached(schemas, _named(operations, "requestBody"))
+    answers = reached(answered, _named(operations, "responses"))
+    for name in bodies & answers:
+        properties = schemas[name].get("properties", {})
+        for key in [key for key, one in properties.items() if one.get("type") == "null"]:
+            del properties[key]
+        properties |= {key: _without_null(one) for key, one in properties.items()}
 
 
 def _named(operations: list[Any], part: str) -> Iterator[str]:
@@ -337,58 +335,9 @@ def _named(operations: list[Any], part: str) -> Iterator[str]:
         yield from references(operation.get(part))
 
 
-def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
-    """The schemas in which a key may be null, and all that consist of them."""
-    names = {
-        name
-        for name, schema in schemas.items()
-        if any(_may_be_null(one) for one in schema.get("properties", {}).values())
-    }
-    while more := {
-        name
-        for name, schema in schemas.items()
-        if name not in names and not names.isdisjoint(references(schema))
-    }:
-        names |= more
-    return names
-
-
-def _may_be_null(schema: Schema) -> bool:
-    return schema.get("type") == "null" or _NULL in schema.get("anyOf", ())
-
-
-def _answer(schema: Schema, renamed: Callable[[str], str]) -> Schema:
-    whole = {key: part for key, part in schema.items() if key != "examples"}
-    answer: Schema = _renamed(whole, renamed)
-    if "title" in answer:
-        answer["title"] = renamed(answer["title"])
-    if "properties" in answer:
-        answer["properties"] = {
-            key: _without_null(part)
-            for key, part in answer["properties"].items()
-            if part.get("type") != "null"
-        }
-    return answer
-
-
 def _without_null(schema: Schema) -> Schema:
-    if not _may_be_null(schema):
+    if _NULL not in schema.get("anyOf", ()):
         return schema
     options = [one for one in schema["anyOf"] if one != _NULL]
     rest = {key: one for key, one in schema.items() if key != "anyOf"}
     return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
-
-
-def _renamed(schema: Schema, renamed: Callable[[str], str]) -> Schema:
-    """The same with references, and the targets of discriminators, to the renamed components."""
-    return {key: _renamed_part(part, renamed) for key, part in schema.items()}
-
-
-def _renamed_part(node: object, renamed: Callable[[str], str]) -> object:
-    if isinstance(node, list):
-        return [_renamed_part(one, renamed) for one in node]
-    if isinstance(node, dict):
-        return _renamed(node, renamed)
-    if isinstance(node, str) and node.startswith(PREFIX):
-        return PREFIX + renamed(node.removeprefix(PREFIX))
-    return node

@@ -12,7 +12,7 @@ from pydantic import Field
 from api.app import create_app
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
 from api.reference.openapi import render
-from api.reference.schemas import describe_answers
+from api.reference.schemas import drop_nulls
 from api.routers.registry import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
@@ -230,7 +230,7 @@ async def _probe_app(
 def _probe_contract() -> Contract:
     """What is committed and the probe resource: to describe all of it anew takes seconds."""
     probed = render(router.routes)
-    describe_answers(probed)
+    drop_nulls(probed)
     components = {
         kind: probed["components"].get(kind, {}) | parts
         for kind, parts in DOCUMENT["components"].items()
