@@ -14,8 +14,8 @@ from models.automation.automation_runs import execution as automation_runs
 from models.automation.automation_runs.rules import RunStatus
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.messages.jobs.commands import close_job, hold_job, record_failure
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.store import close_job, hold_job, record_failure
 from models.sources.data_source_runs import endings as data_source_runs
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
 from models.sources.data_source_runs.rules import DataSourceRunStatus

@@ -6,7 +6,7 @@ its line here.
 """
 
 from models.automation.action_runs.execution import cancel_runs_of
-from models.automation.actions.queries import check_visible
+from models.automation.actions.store import check_visible
 from models.automation.automation_runs.canary_releases import AutomationVersions
 from models.automation.automation_runs.cancellation import on_run_end
 from models.automation.automation_runs.queries import find_due_waits_with, last_triggered_at

@@ -19,7 +19,7 @@ from models.core.repository import Repository
 from models.messages.webhook_endpoints.tables import ENDPOINTS
 from models.people.api_keys import KEYS
 from models.people.audience_segments import SEGMENTS
-from models.people.experiments.tables import EXPERIMENTS
+from models.people.experiments.queries import EXPERIMENTS
 from models.people.oauth_clients import CHOICES
 from models.sources.connections.queries import CONNECTIONS
 from models.sources.outbound_limits.tables import LIMITS

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.core.base import Id
-from models.messages.realtime_tickets import mint
+from models.messages.realtime import mint
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.configuration.settings import Settings

@@ -43,12 +43,12 @@ def test_a_table_is_known_in_any_module_of_its_noun() -> None:
         ("import models.people.users\nmodels.people.users.AppUser", {"people.users"}),
         ("from models.people.users import USER, user_of", set()),
         ("from models.messages.jobs import tables", {"messages.jobs"}),
-        ("from models.messages.jobs.commands import job", {"messages.jobs"}),
+        ("from models.messages.jobs.store import job", {"messages.jobs"}),
         (
             "from models.automation.automation_runs.tables import IS_OPEN",
             {"automation.automation_runs"},
         ),
-        ("from models.messages.jobs.tables import JOBS", set()),
+        ("from models.messages.jobs.store import JOBS", set()),
         ("from models.automation.automation_runs.tables import purge_runs", set()),
     ],
 )

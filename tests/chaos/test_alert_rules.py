@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from models.automation.alert_rules.tables import alert_rule
+from models.automation.alert_rules.queries import alert_rule
 from runtime.clock import utc_now
 from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers

@@ -20,7 +20,7 @@ from models.automation.circuit_breakers import (
 from models.core.base import Id
 from models.core.pauses.tables import resting_intent
 from models.messages.deliveries.rules import CircuitState
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from runtime.processes.fault_injection import FaultPoint
 from runtime.temporal import outbox
 from tests.chaos.processes import Workers

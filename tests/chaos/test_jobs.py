@@ -17,9 +17,8 @@ from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
 from cli.families.jobs import Jobs as JobFamily
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import accept_job, job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id

@@ -14,8 +14,7 @@ from temporalio.client import WorkflowExecutionStatus
 from models.automation.action_runs.tables import action_run
 from models.core.base import Id
 from models.core.lifecycle.tables import work_suspect
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import accept_job, job
 from models.sources.data_source_runs.acceptance import accept_refresh
 from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.shapes import ImportSpreadsheet

@@ -32,7 +32,7 @@ from cli.families.runs import AutomationRuns
 from models.automation.automation_runs.execution import failure_run_id
 from models.automation.automation_runs.slots import append_starts
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import run_wait
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox

@@ -15,8 +15,8 @@ from temporalio.testing import WorkflowEnvironment
 
 from models.automation.automation_runs.tables import automation_run
 from models.content.files.commands import register_file, register_private_file
+from models.content.files.queries import file
 from models.content.files.rules import Content
-from models.content.files.tables import file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
 from models.core.idempotency import claim_key, idempotency_reply
@@ -25,7 +25,7 @@ from models.data.databases.shapes import CreateDatabase
 from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.people.request_logs import request_log
 from models.workspace.targets.items import create_item
 from models.workspace.targets.shapes import CreateItem

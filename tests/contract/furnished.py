@@ -9,7 +9,7 @@ from typing import Any
 from openpyxl import Workbook
 from sqlalchemy import insert, update
 
-from models.automation.alert_rules.tables import alert_rule
+from models.automation.alert_rules.queries import alert_rule
 from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
 from models.automation.waits.links import NodeAddress, resume_path
@@ -20,7 +20,7 @@ from models.messages.deliveries.commands import close_delivery
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.realtime_tickets import realtime_ticket
+from models.messages.realtime import realtime_ticket
 from models.people.experiments.commands import create_experiment
 from models.people.experiments.rules import TargetType
 from models.people.experiments.shapes import CreateExperiment, VariantInput

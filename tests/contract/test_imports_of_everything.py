@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 
 from models.content.files.commands import sweep_orphans
 from models.core.base import Id
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.tables import import_id_map
 from models.workspace.legacy_imports import commands, stages

@@ -21,7 +21,7 @@ LIMITS = [
     (
         "Realtime ticket lifetime",
         "30 seconds",
-        "models.messages.realtime_tickets:LIFETIME",
+        "models.messages.realtime:LIFETIME",
         timedelta(seconds=30),
     ),
     ("Idempotency window", "24 hours", "models.core.idempotency:WINDOW", timedelta(hours=24)),

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from models.automation.action_runs import commands, queries
-from models.automation.action_runs.queries import ActionRunDetail, RunAction
+from models.automation.action_runs import store
+from models.automation.action_runs.store import ActionRunDetail, RunAction
 from models.automation.action_runs.tables import action_run
-from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction
+from models.automation.actions.store import create_action
 from models.core.base import Id
 from models.core.pagination import page_request
 from runtime.ids import new_id
@@ -43,13 +43,13 @@ async def start(engine: Engine, action_id: Id, given: Json | None = None) -> Id:
     run_id = new_id()
     body = RunAction.model_validate({"input": given or {}})
     async with engine.database.transaction() as work:
-        await commands.run_action(work, engine.actor, action_id, run_id, body)
+        await store.run_action(work, engine.actor, action_id, run_id, body)
     return run_id
 
 
 async def get(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
     async with engine.database.reading() as work:
-        return await queries.get_run(work, engine.actor, action_id, run_id)
+        return await store.get_run(work, engine.actor, action_id, run_id)
 
 
 async def until(engine: Engine, action_id: Id, run_id: Id, condition: Any) -> ActionRunDetail:
@@ -80,14 +80,14 @@ async def act(
 
 async def cancel(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
     async with engine.database.transaction() as work:
-        return await commands.cancel_run(work, engine.actor, action_id, run_id)
+        return await store.cancel_run(work, engine.actor, action_id, run_id)
 
 
 async def of_action(engine: Engine, action_id: Id) -> list[ActionRunDetail]:
     """The runs of an action, newest first."""
     async with engine.database.reading() as work:
         page = page_request(KEYS, 100, None)
-        return (await queries.list_runs(work, engine.actor, action_id, page)).items
+        return (await store.list_runs(work, engine.actor, action_id, page)).items
 
 
 def states(run: ActionRunDetail) -> dict[str, str]:

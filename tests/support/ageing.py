@@ -13,7 +13,7 @@ from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
 from models.automation.automations.tables import automation_version
 from models.core.base import Id
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.tables import metadata
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork

@@ -8,13 +8,12 @@ from sqlalchemy import select, update
 
 from models.automation.alert_rules.commands import create_rule
 from models.automation.alert_rules.evaluation import evaluate_rules
-from models.automation.alert_rules.queries import get_rule
+from models.automation.alert_rules.queries import alert_firing, alert_rule, get_rule
 from models.automation.alert_rules.shapes import AlertRuleShape, CreateAlertRule
-from models.automation.alert_rules.tables import alert_firing, alert_rule
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
 from models.messages.notifications.tables import notification
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from models.people.members import role_of
 from runtime.clock import utc_now
 from runtime.ids import new_id

@@ -17,7 +17,7 @@ from models.data.record_templates import record_template
 from models.data.records.tables import record
 from models.data.views.tables import view
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.database import Database
 from runtime.ids import new_id
 from runtime.temporal.families import Family

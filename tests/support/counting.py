@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.messages.jobs.commands import record_progress
+from models.messages.jobs.store import record_progress
 from runtime.database import UnitOfWork
 
 

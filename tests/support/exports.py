@@ -14,7 +14,7 @@ from sqlalchemy import select
 from activities.jobs.exports import PART, Exports
 from activities.jobs.transactions import FAILED, MORE, JobActivities
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 from runtime.temporal.families import Family

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 from sqlalchemy import func, select
 
-from models.content.files.tables import file
+from models.content.files.queries import file
 from runtime.configuration.settings import Settings
 from tests.support.client import Client
 from tests.support.patience import ENOUGH

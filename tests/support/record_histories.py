@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from cli.families.jobs import JOB_FAMILIES
 from cli.replay.histories import golden
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.store import accept_job
 from runtime.configuration.sections import MailServer
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
@@ -38,10 +38,7 @@ from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
 from tests.support.post_office import open_post_office
 from tests.support.postgres import migrated_database
-from tests.support.run_operation_stories import (
-    LONG_RUN_OPERATION_STORIES,
-    RUN_OPERATION_STORIES,
-)
+from tests.support.run_operation_stories import LONG_RUN_OPERATION_STORIES, RUN_OPERATION_STORIES
 from tests.support.schedules import handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
 from tests.support.source_stories import SOURCE_STORIES

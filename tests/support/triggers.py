@@ -15,7 +15,7 @@ from models.automation.automations.shapes import (
     PublishAutomation,
     UpdateAutomation,
 )
-from models.automation.triggers.tables import debounced_change
+from models.automation.triggers.subscribers import debounced_change
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands import create_database
@@ -28,7 +28,7 @@ from models.data.records.commands import (
     update_record,
 )
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
-from models.messages.events.tables import automation_subscription, trigger_event
+from models.messages.events.store import automation_subscription, trigger_event
 from runtime.clock import utc_now
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork

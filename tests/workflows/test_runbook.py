@@ -22,9 +22,8 @@ from models.core.base import Id
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, give_up_waiting
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.deliveries.tables import delivery_line
-from models.messages.jobs.commands import close_job, record_job
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import close_job, job, record_job
 from models.sources.data_source_overviews import get_data_source
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource

@@ -21,20 +21,14 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.inbox.commands import keep
 from models.core.base import JsonObject
-from models.messages.jobs.commands import start_request as start_job_request
-from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import find_job
+from models.messages.jobs.store import start_request as start_job_request
 from models.sources.data_source_runs.acceptance import accept_refresh
 from models.sources.data_source_runs.acceptance import start_request as start_refresh_request
 from models.sources.data_source_runs.queries import run_in_workspace
-from models.sources.data_source_runs.rules import (
-    OPEN_RUN as OPEN_REFRESH,
-)
-from models.sources.data_source_runs.rules import (
-    DataSourceRunStatus,
-    RunTrigger,
-    family_of,
-)
+from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, family_of
 from models.sources.resource_imports.commands import record_import
 from runtime.database import UnitOfWork
 from runtime.temporal.families import Family

@@ -21,7 +21,9 @@ from activities.automation_runs.nodes.invocation import NodeResult, failure_of
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.runs import RunCache
 from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, ParkReply, WakeCall
-from models.automation.action_runs.commands import (
+from models.automation.action_runs.execution import NODE_ENDED, EndedRun, abandon, find_end
+from models.automation.action_runs.rules import ActionRunStatus
+from models.automation.action_runs.store import (
     ActionRequest,
     AskingNode,
     accept,
@@ -29,9 +31,7 @@ from models.automation.action_runs.commands import (
     start_request,
     summary_of,
 )
-from models.automation.action_runs.execution import NODE_ENDED, EndedRun, abandon, find_end
-from models.automation.action_runs.rules import ActionRunStatus
-from models.automation.actions.queries import find_action
+from models.automation.actions.store import find_action
 from models.automation.automation_runs import node_writes
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import NodeError

@@ -18,7 +18,7 @@ from activities.sources.reading_process import PROFILED, Check
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import FieldSpecs
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, job_actor
 from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.targets import fields_of
 from models.sources.data_sources.rules import DataSourceKind

@@ -20,7 +20,7 @@ from models.core.bundles import BundleKind
 from models.data.record_exports.exports import Rows, read_rows, record_export
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
-from models.messages.jobs.queries import JobRow
+from models.messages.jobs.store import JobRow
 from models.people.workspaces import WorkspaceBody
 from models.workspace.bundles.archives import ZipWriter
 from models.workspace.bundles.exporting import blobs_of, next_database, read_lines

@@ -18,7 +18,7 @@ from activities.providers.adapter import (
 from activities.providers.calls import OpenConnection, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, job_actor
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.mounts import syncs
 from models.sources.mounts.queries import INTERRUPTED, MAX_ENTRIES, MountRow

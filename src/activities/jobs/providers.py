@@ -21,8 +21,7 @@ from activities.providers.adapter import (
 )
 from activities.providers.calls import CALL_SECONDS, OpenConnection, Providers, in_time, refusal_for
 from models.core.base import Id, JsonObject
-from models.messages.jobs.commands import forget_input
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, forget_input, job_actor
 from models.sources.authorizations.commands import (
     complete_authorization,
     find_authorization,

@@ -11,7 +11,7 @@ from models.data.databases.field_conversion import conversion_result, convert_ch
 from models.data.fields.commands import abandon_index
 from models.data.records.computed_values import recompute_next
 from models.data.records.side_index import build_index
-from models.messages.jobs.queries import JobRow
+from models.messages.jobs.store import JobRow
 from runtime.database import UnitOfWork
 
 

@@ -29,7 +29,7 @@ from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.problems import an
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, job_actor
 from models.sources.data_source_runs.queries import open_runs
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports import native, rows

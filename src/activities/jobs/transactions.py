@@ -16,9 +16,8 @@ from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
-from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
-from models.messages.jobs.queries import JobRow
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.store import JobRow, close_job, hold_job, record_failure, record_progress
 from runtime.database import Database, Transaction, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.processes.fault_injection import FaultPoint, inject_fault

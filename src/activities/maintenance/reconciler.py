@@ -35,8 +35,7 @@ from activities.maintenance.families import (
 )
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.waits.store import HostedWait, wake_node
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import HostedWait, run_wait, wake_node
 from models.core.base import Id
 from models.core.pauses.intents import is_resting
 from runtime.database import Database, UnitOfWork

@@ -13,22 +13,22 @@ from activities.heartbeats import heartbeats
 from activities.parts import Periods
 from models.automation.action_runs.tables import purge_action_runs
 from models.automation.alert_rules.evaluation import evaluate_rules
-from models.automation.alert_rules.tables import purge_firings
+from models.automation.alert_rules.queries import purge_firings
 from models.automation.automation_runs.tables import purge_runs
 from models.automation.inbox.tables import purge_inbox
 from models.automation.incidents.closing import close_recovered
 from models.automation.incidents.tables import purge_incidents
 from models.automation.run_operations.tables import purge_operations
 from models.automation.run_statistics.sums import purge_sums, settle_runs
-from models.automation.webhooks.tables import purge_receipts
+from models.automation.webhooks.commands import purge_receipts
 from models.content.files.commands import purge_files, purge_trash, sweep_orphans
 from models.core.idempotency import purge_replies
 from models.data.records.commands import purge_records
 from models.data.records.queries import merge_counts
 from models.data.time_entries.writes import purge_discarded
 from models.messages.deliveries.lines import purge_deliveries
-from models.messages.jobs.commands import purge_jobs
-from models.messages.realtime_tickets import purge_tickets
+from models.messages.jobs.store import purge_jobs
+from models.messages.realtime import purge_tickets
 from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.log import purge_events
 from models.people.browser_sessions import purge_sessions

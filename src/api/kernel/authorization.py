@@ -10,7 +10,7 @@ from api.kernel.authentication import Caller
 from api.kernel.operation import Access, Operation
 from api.kernel.request import ApiRequest
 from models.automation import run_overviews
-from models.automation.actions import queries as actions
+from models.automation.actions import store as actions
 from models.automation.alert_rules import queries as alert_rules
 from models.automation.automations import queries as automations
 from models.automation.incidents import queries as incidents

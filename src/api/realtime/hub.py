@@ -10,7 +10,7 @@ import structlog
 
 from api.realtime.feed import End, Feed, Message
 from models.core.base import Id
-from models.messages.presence import REPORT_SECONDS, present_in, report_presence
+from models.messages.realtime import REPORT_SECONDS, present_in, report_presence
 from models.messages.workspace_events.log import grown_since, head, heads
 from models.messages.workspace_events.rules import MEMBERSHIP, EventType
 from models.people.members import roles_in

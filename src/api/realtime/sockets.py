@@ -13,7 +13,7 @@ from typing_extensions import override
 from api.kernel.responses import as_refusal, error_response
 from api.realtime.feed import End, Feed, Message
 from api.realtime.hub import Hub
-from models.messages.realtime_tickets import UnusableTicketError, redeem
+from models.messages.realtime import UnusableTicketError, redeem
 from models.people.members import roles_in
 from runtime.database import Database
 from runtime.errors import NotFoundError, PlatformError, ValidationError

@@ -33,9 +33,8 @@ from activities.maintenance.families import (
 )
 from activities.parts import Parts
 from models.core.base import Id
-from models.messages.jobs.commands import hold_job, record_failure, start_job
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import JOBS, job
+from models.messages.jobs.store import JOBS, hold_job, job, record_failure, start_job
 from runtime.database import UnitOfWork
 from runtime.temporal.families import Family, Queue
 from workflows import jobs

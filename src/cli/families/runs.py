@@ -31,9 +31,9 @@ from activities.maintenance.families import (
 from activities.maintenance.reconciler import resend_signals
 from activities.parts import Parts
 from activities.run_operations import RunOperationActivities
-from models.automation.action_runs.commands import start_request
 from models.automation.action_runs.execution import NODE_ENDED, abandon
 from models.automation.action_runs.rules import ActionRunStatus
+from models.automation.action_runs.store import start_request
 from models.automation.action_runs.tables import ACTION_RUNS, action_run
 from models.automation.automation_runs import calls, execution, slots
 from models.automation.automation_runs.cancellation import cancel_runs

@@ -6,9 +6,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from models.automation.action_runs.commands import ActionRequest, accept, runnable_action
-from models.automation.action_runs.queries import RunAction
-from models.automation.actions.queries import visible as visible_action
+from models.automation.action_runs.store import ActionRequest, RunAction, accept, runnable_action
+from models.automation.actions.store import visible as visible_action
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
@@ -17,8 +16,8 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.fields.rules.new_fields import RECORD_FACTS
 from models.data.records.queries import get_record, load_schema_of
 from models.data.records.shapes import RecordDetail
-from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
+from models.messages.events.store import emit
 from models.people.users import find_user
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError

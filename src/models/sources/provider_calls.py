@@ -29,9 +29,8 @@ from models.core.base import (
 )
 from models.core.openapi import documented_as
 from models.core.purging import Retention
-from models.messages.jobs.commands import accept_job, purge_jobs
-from models.messages.jobs.queries import JOB, find_job, own_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import JOB, accept_job, find_job, own_job, purge_jobs, refusal_of
 from models.sources.connections.commands import require_feature
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.queries import get_connection

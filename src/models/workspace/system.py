@@ -25,7 +25,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id, Moment, Shape
 from models.core.lifecycle.commands import WorkTable, executed_tables
-from models.messages.events.commands import waiting_events
+from models.messages.events.store import waiting_events
 from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement

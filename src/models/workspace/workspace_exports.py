@@ -9,9 +9,17 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import EXAMPLE_ID, Id, Input, Moment, Shape, example
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.pagination import Listed, PageRequest
-from models.messages.jobs.commands import accept_job, cancel_job
-from models.messages.jobs.queries import JOB, JobRow, find_job, job_actor, jobs_of, open_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import (
+    JOB,
+    JobRow,
+    accept_job,
+    cancel_job,
+    find_job,
+    job_actor,
+    jobs_of,
+    open_job,
+)
 from models.people.workspaces import WorkspaceBody, get_workspace
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

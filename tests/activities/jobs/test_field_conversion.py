@@ -22,7 +22,7 @@ from models.data.records import bulk
 from models.data.records.commands import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.database import UnitOfWork
 from runtime.temporal.families import Family
 from tests.support.client import Client

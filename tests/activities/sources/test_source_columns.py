@@ -15,7 +15,7 @@ from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.records.tables import record
 from models.messages.notifications.tables import notification
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from models.sources.data_source_runs import staging
 from models.sources.data_source_runs.acceptance import cancel_run
 from models.sources.data_source_runs.imports import Renewed, accept_import
@@ -23,11 +23,7 @@ from models.sources.data_source_runs.queries import shown_of
 from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, ImportSpreadsheet
-from models.sources.data_source_runs.tables import (
-    data_source_run,
-    source_columns,
-    staged_row,
-)
+from models.sources.data_source_runs.tables import data_source_run, source_columns, staged_row
 from models.sources.tabular.rules.options import TableFormat
 from runtime.ids import new_id
 from tests.support.cells import cells

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from models.automation.actions.rules import MAX_STEPS, ActionKind, checked_config, named_ids
-from models.automation.actions.tables import action
+from models.automation.actions.store import action
 from models.core.access.rules import Role, Scope
 from runtime.errors import ValidationError
 from tests.support.client import Client

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from models.core.access.rules import Role, Scope
 from models.data.fields.tables import field
-from models.messages.events.tables import trigger_event
+from models.messages.events.store import trigger_event
 from tests.api.automation.test_action_runs import create
 from tests.support.client import Client
 from tests.support.items import Json, read, refused

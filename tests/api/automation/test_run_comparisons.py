@@ -156,8 +156,8 @@ async def test_an_open_run_may_still_come_to_a_node(
 async def test_large_runs_and_values_are_bounded(
     client: Client, space: Space, version: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.automation.run_comparisons.queries.SHOWN", 3)
-    monkeypatch.setattr("models.automation.run_comparisons.queries.EXPLAINED", 1)
+    monkeypatch.setattr("models.automation.run_comparisons.SHOWN", 3)
+    monkeypatch.setattr("models.automation.run_comparisons.EXPLAINED", 1)
     large = {"text": "x" * 70_000}
     same = [node(f"n{n}", n) for n in range(6)]
     reference = await insert_run(space, version, 0, same)
@@ -171,7 +171,7 @@ async def test_large_runs_and_values_are_bounded(
     outputs = [one["output"] for one in found["nodes"]]
     assert outputs[0]["differences"][0]["after"] == "2"
     assert outputs[1] == outputs[2] == {"differs": True, "differences": [], "complete": False}
-    monkeypatch.setattr("models.automation.run_comparisons.queries.EXPLAINED", 9)
+    monkeypatch.setattr("models.automation.run_comparisons.EXPLAINED", 9)
     found = read(await client.get(path, params={"with": reference}))
     outputs = [one["output"] for one in found["nodes"]]
     assert outputs[1]["differences"][0]["after"] == "3"

@@ -23,7 +23,7 @@ from models.automation import run_overviews
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import run_wait
 from models.core.access.rules import Role, Scope
 from models.workspace.system import beat, leave, worker_process
 from runtime.database import UnitOfWork

@@ -12,19 +12,13 @@ from sqlalchemy import select
 from models.automation.automation_runs.calls import called_run_id
 from models.core.access.rules import Role, Scope
 from models.data.records.commands import purge_records
-from models.messages.events.tables import trigger_event
+from models.messages.events.store import trigger_event
 from runtime.ids import new_id
 from tests.support import related
 from tests.support.automations import publish, read, refusal
 from tests.support.client import Client, Contract
 from tests.support.spaces import Space
-from tests.support.undos import (
-    UndoneAutomation,
-    automation_to_undo,
-    created,
-    deleted,
-    updated,
-)
+from tests.support.undos import UndoneAutomation, automation_to_undo, created, deleted, updated
 from tests.support.written_runs import node
 
 Json = dict[str, Any]

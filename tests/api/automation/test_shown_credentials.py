@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.automation.actions.commands import ACTIONS
+from models.automation.actions.store import ACTIONS
 from models.automation.automations.import_export import VERSIONS
 from models.core.access.rules import Role, Scope
 from models.core.http_requests import HIDDEN

@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.store import accept_job
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 from tests.support.client import Client

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import func, select
 
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.items import read

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import insert
 
 from models.automation.automation_runs.tables import node_run
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import run_wait
 from models.core.access.rules import Role
 from runtime.clock import utc_now
 from tests.support.automations import create, path_of, publish, read

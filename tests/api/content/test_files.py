@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import delete, insert, select, update
 
 from models.content.files.commands import purge_files, sweep_orphans
-from models.content.files.tables import file
+from models.content.files.queries import file
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.clock import utc_now

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert
 
-from models.content.files.tables import file as file_table
+from models.content.files.queries import file as file_table
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Level, Role, Scope

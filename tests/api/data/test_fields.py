@@ -12,7 +12,7 @@ from models.data.fields.tables import field as field_table
 from models.data.fields.tables import removed_field
 from models.data.records import bulk
 from models.data.records.tables import record
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from tests.support.client import Client
 from tests.support.spaces import Space
 

@@ -13,7 +13,7 @@ from models.data.record_changes.history import CHANGE
 from models.data.record_changes.rules import MAX_KEPT
 from models.data.records import write
 from models.data.records.tables import record
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from runtime.ids import least_id
 from tests.support.client import Client
 from tests.support.spaces import Space

@@ -9,7 +9,7 @@ from sqlalchemy import func, select, text
 
 from models.core.access.rules import Role
 from models.data.records import queries, side_index
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.database import UnitOfWork
 from runtime.temporal.families import Family
 from tests.support.client import Client

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert, update
 
-from models.content.files.tables import file
+from models.content.files.queries import file
 from models.core.access.rules import Role, Scope
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.rules.writes import TRASH

@@ -17,9 +17,8 @@ from api.routers.registry import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
 from models.core.openapi import Deprecated
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.store import accept_job, find_job
 from models.people.users import sync_profile
 from runtime import errors
 from runtime.configuration.settings import Settings

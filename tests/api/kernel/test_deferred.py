@@ -9,9 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from models.core.base import Id
-from models.messages.jobs.commands import close_job, hold_job
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import close_job, hold_job, job
 from runtime import errors
 from tests.support.client import Client
 from tests.support.patience import eventually

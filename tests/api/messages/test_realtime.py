@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from api.realtime.feed import End
 from api.realtime.sockets import connection_url
 from models.core.access.rules import Principal, PrincipalType, Role
-from models.messages.realtime_tickets import UnusableTicketError, realtime_ticket, redeem
+from models.messages.realtime import UnusableTicketError, realtime_ticket, redeem
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.configuration.settings import Settings

@@ -7,10 +7,8 @@ from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
 from models.core.base import Id
-from models.messages.jobs.commands import close_job, hold_job
-from models.messages.jobs.queries import JobRow, open_job
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import Job
+from models.messages.jobs.store import Job, JobRow, close_job, hold_job, open_job
 from models.workspace import workspace_exports
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import table_of

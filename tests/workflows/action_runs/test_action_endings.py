@@ -18,8 +18,8 @@ from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import effects_by_kind
 from activities.maintenance.reconciler import Reconciler
 from cli.families.runs import ActionRuns
-from models.automation.action_runs.commands import ActionRequest, accept, runnable_action
 from models.automation.action_runs.execution import ActionRunHeader, load_header
+from models.automation.action_runs.store import ActionRequest, accept, runnable_action
 from models.automation.action_runs.tables import action_run, action_step, purge_action_runs
 from models.automation.automation_runs.tables import automation_run
 from models.automation.secrets.store import PutSecret, put_secret

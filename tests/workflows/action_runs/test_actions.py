@@ -12,16 +12,16 @@ from sqlalchemy.exc import DatabaseError
 from activities.action_runs.steps import ActionSteps, Attempt
 from activities.automation_runs.nodes.writes import RecordNodes
 from models.automation.action_runs import execution
-from models.automation.action_runs.commands import (
+from models.automation.action_runs.execution import load_header
+from models.automation.action_runs.store import (
     ActionRequest,
+    RunAction,
     accept,
     run_action,
     runnable_action,
 )
-from models.automation.action_runs.execution import load_header
-from models.automation.action_runs.queries import RunAction
 from models.automation.action_runs.tables import action_run
-from models.automation.actions.tables import action
+from models.automation.actions.store import action
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.base import Id

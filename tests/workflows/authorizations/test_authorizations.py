@@ -17,7 +17,7 @@ from activities.authorizations import TokenEndpoints, Tokens
 from activities.connections import ConnectionUseError
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.sources.authorizations.tables import oauth_authorization
 from models.sources.connections.queries import open_connection
 from models.sources.connections.tables import connection

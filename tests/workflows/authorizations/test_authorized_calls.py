@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Text, func, literal_column, select
 
 from models.core.base import Id
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.sources.connections.queries import open_connection
 from runtime.configuration.settings import Settings
 from runtime.postgresql.schema import metadata

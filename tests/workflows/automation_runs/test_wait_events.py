@@ -12,7 +12,7 @@ from models.automation.waits import commands, store
 from models.automation.waits.commands import ResumeNode
 from models.automation.waits.links import NodeAddress, read_resume_token, resume_path
 from models.automation.waits.rules import NotResumableError
-from models.automation.waits.tables import automation_event, run_wait
+from models.automation.waits.store import automation_event, run_wait
 from models.core.access.rules import Role
 from runtime.crypto import KeyRing
 from runtime.database import Database

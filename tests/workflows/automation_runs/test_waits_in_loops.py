@@ -10,7 +10,7 @@ from sqlalchemy import select
 from temporalio.client import WorkflowExecutionStatus
 
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import run_wait
 from models.core.base import Id
 from runtime.database import Database
 from runtime.temporal.families import Family

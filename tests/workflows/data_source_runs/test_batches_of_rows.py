@@ -7,7 +7,7 @@ from sqlalchemy import select
 from activities.sources.reading_process import BATCH
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.tables import record
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.spaces import Space

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from openpyxl import Workbook
 from sqlalchemy import func, select
 
-from models.content.files.tables import file
+from models.content.files.queries import file
 from models.core.access.rules import Role
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine

@@ -9,7 +9,7 @@ import pytest
 from openpyxl import Workbook
 from sqlalchemy import func, select
 
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.sources.data_source_runs.tables import data_source_run
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply

@@ -17,7 +17,7 @@ from models.messages.deliveries.starts import expire_deliveries
 from models.messages.deliveries.tables import EXECUTING, delivery, delivery_line
 from models.messages.webhook_endpoints import deliveries as fan_out
 from models.messages.webhook_endpoints.deliveries import expire_untold
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from tests.support.ageing import ago, purged
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from models.core.access.rules import Role
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.sources.provider_calls import resource_mirror
 from tests.support.client import Client
 from tests.workflows.integrations.conftest import Demo

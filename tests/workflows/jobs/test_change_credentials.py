@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, text, update
 
-from models.automation.actions.tables import action
+from models.automation.actions.store import action
 from models.sources.data_sources.tables import data_source
 from models.workspace.changes.commands import expire_changes
 from models.workspace.changes.tables import change_set

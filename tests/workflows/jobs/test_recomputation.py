@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from models.data.records.tables import record
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from tests.models.data.records.test_computed import LINE, fill, lookup
 from tests.support.client import Client
 from tests.support.engine import Engine

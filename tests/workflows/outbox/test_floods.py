@@ -9,7 +9,7 @@ from models.core.base import Id
 from models.data.record_exports.exports import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.sources.data_source_runs.imports import accept_import
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run

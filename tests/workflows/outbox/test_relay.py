@@ -17,8 +17,8 @@ from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
-from models.messages.jobs.commands import accept_job, close_job, start_job
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.store import accept_job, close_job, start_job
 from runtime.database import Database, libpq_url
 from runtime.ids import new_id
 from runtime.temporal.families import Family

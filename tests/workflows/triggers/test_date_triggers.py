@@ -14,7 +14,7 @@ from models.content.items.commands import restore_item, trash_item
 from models.core.base import Id
 from models.data.fields.tables import database, field
 from models.data.records.side_index import LARGE
-from models.messages.events.tables import automation_subscription
+from models.messages.events.store import automation_subscription
 from runtime.clock import truncate, utc_now, wire_timestamp
 from tests.support.engine import Engine
 from tests.support.patience import eventually

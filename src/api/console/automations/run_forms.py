@@ -26,8 +26,11 @@ from models.automation.automation_runs.shapes import RunNow, TestRun
 from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.triggers.configs import read_trigger
-from models.automation.automations.rules.triggers.kinds import WebhookTrigger
-from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER, Webhook
+from models.automation.automations.rules.triggers.kinds import (
+    SECRET_HEADER,
+    Webhook,
+    WebhookTrigger,
+)
 from models.automation.automations.shapes import AutomationDetail
 from runtime.errors import RunError, ValidationError
 

@@ -15,7 +15,7 @@ from api.routers.workspace import ai_runs as api
 from api.routers.workspace.ai_runs import CHANGES, WRITE
 from api.routers.workspace.ai_runs import READ as READ_RUN
 from models.core.access.rules import Scope
-from models.messages.jobs.queries import own_job
+from models.messages.jobs.store import own_job
 from models.workspace.changes import commands, queries
 from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
 from models.workspace.changes.shapes import (

@@ -20,7 +20,7 @@ from models.data.databases.shapes import ConversionPreview, ConvertedField, Conv
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import FieldShape
-from models.messages.jobs.queries import own_job
+from models.messages.jobs.store import own_job
 from runtime.clock import wire_timestamp
 from runtime.errors import (
     ConflictError,

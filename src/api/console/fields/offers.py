@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from api.console.controls import Offers
 from api.console.entered import read_as
 from api.kernel.routing import ApiRequest
-from models.automation.actions.queries import list_actions
+from models.automation.actions.store import list_actions
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pagination import MAX_LIMIT

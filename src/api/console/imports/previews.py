@@ -33,7 +33,7 @@ from models.data.fields.rules.fields import (
     FieldSpecs,
 )
 from models.data.fields.shapes import CreateField
-from models.messages.jobs.queries import JobRow, own_job
+from models.messages.jobs.store import JobRow, own_job
 from models.sources.data_source_runs.imports import accept_import, accept_import_preview
 from models.sources.data_source_runs.rules import ImportMode
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImport

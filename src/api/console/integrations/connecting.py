@@ -20,7 +20,7 @@ from api.routers.sources import connections
 from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
 from models.core.access.rules import Scope
 from models.core.base import JsonObject
-from models.messages.jobs.queries import own_job
+from models.messages.jobs.store import own_job
 from models.sources.authorizations.commands import (
     FinishAuthorization,
     Registered,

@@ -22,7 +22,7 @@ from api.routers.sources.connections import CONNECTION, INTEGRATIONS, PROVIDER_E
 from api.routers.sources.mounts import READ, WRITE
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.messages.jobs.queries import own_job
+from models.messages.jobs.store import own_job
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.queries import get_connection
 from models.sources.external_resources.rules.resources import Capability, ExternalId

@@ -41,7 +41,7 @@ from models.automation.automation_runs.filters import pair_of
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automations.queries import summary
-from models.automation.run_comparisons.queries import NodeComparison, RunComparison, compare
+from models.automation.run_comparisons import NodeComparison, RunComparison, compare
 from models.automation.run_overviews import NodeProgress, RunOverview, named, overview
 from models.automation.saved_run_filters import (
     CreateRunFilter,

@@ -19,7 +19,7 @@ from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, RU
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import database_label, seen_databases
-from models.messages.jobs.queries import own_job
+from models.messages.jobs.store import own_job
 from models.sources.data_source_overviews import get_data_source, list_data_sources
 from models.sources.data_source_runs import acceptance
 from models.sources.data_source_runs.queries import list_runs, remarks

@@ -3,20 +3,12 @@
 from dataclasses import replace
 
 from api.kernel.awaited_work import Poll
-from api.kernel.routing import (
-    Access,
-    ApiRequest,
-    Cursor,
-    Data,
-    Limit,
-    Router,
-    WaitSeconds,
-)
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.run_events import temporal_link
-from models.automation.action_runs import commands as run_commands
-from models.automation.action_runs import queries as run_queries
-from models.automation.action_runs.queries import ActionRunDetail, RunAction
-from models.automation.actions import commands, queries
+from models.automation.action_runs import store as run_commands
+from models.automation.action_runs import store as run_queries
+from models.automation.action_runs.store import ActionRunDetail, RunAction
+from models.automation.actions import store
 from models.automation.actions.shapes import ActionDetail, CreateAction
 from models.automation.buttons import press_button
 from models.core.access.rules import Level, Scope
@@ -44,24 +36,24 @@ async def create_action(request: ApiRequest, body: CreateAction) -> Data[ActionD
 
     `config` is that of its kind; any value in it may be a binding, as in the nodes of automations.
     """
-    return Data(await commands.create_action(request.work, request.actor, body))
+    return Data(await store.create_action(request.work, request.actor, body))
 
 
 @router.get(
     ACTIONS,
     access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW, cookie=True),
-    calls=queries.list_actions,
+    calls=store.list_actions,
 )
 async def list_actions() -> None:
     """List actions, newest first."""
 
 
-@router.get(ACTION, access=READ, calls=queries.get_action)
+@router.get(ACTION, access=READ, calls=store.get_action)
 async def get_action() -> None:
     """Get an action."""
 
 
-@router.patch(ACTION, access=WRITE, errors=[ConflictError], calls=commands.update_action)
+@router.patch(ACTION, access=WRITE, errors=[ConflictError], calls=store.update_action)
 async def update_action() -> None:
     """Update an action; its kind cannot change, and `config` is replaced as a whole.
 
@@ -69,7 +61,7 @@ async def update_action() -> None:
     """
 
 
-@router.delete(ACTION, access=WRITE, calls=commands.delete_action)
+@router.delete(ACTION, access=WRITE, calls=store.delete_action)
 async def delete_action() -> None:
     """Put an action into the trash with its item, for 30 days."""
 

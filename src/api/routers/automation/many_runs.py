@@ -6,7 +6,7 @@ from api.kernel.routing import Access, ApiRequest, Data, QueryId, Router, WaitSe
 from api.routers.automation.automation_runs import RUN, WORKSPACE_RUNS
 from api.routers.automation.automations import AUTOMATION, READ
 from models.automation import saved_run_filters
-from models.automation.run_comparisons.queries import RunComparison, compare
+from models.automation.run_comparisons import RunComparison, compare
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.queries import (
     CreateRunOperation,

@@ -15,7 +15,7 @@ from api.realtime.event_streams import (
 )
 from api.realtime.sockets import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from models.core.access.rules import Scope
-from models.messages.realtime_tickets import Ticket, TicketStoreError, UnusableTicketError, mint
+from models.messages.realtime import Ticket, TicketStoreError, UnusableTicketError, mint
 from models.workspace.feeds import list_events
 
 router = Router(tags=["workspaces"])

@@ -6,7 +6,14 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from models.automation.alert_rules.queries import RULES, get_rule
+from models.automation.alert_rules.queries import (
+    RULES,
+    AlertFiring,
+    AlertRule,
+    alert_firing,
+    alert_rule,
+    get_rule,
+)
 from models.automation.alert_rules.rules import (
     UNSEEN_RUN,
     AlertChange,
@@ -19,12 +26,6 @@ from models.automation.alert_rules.shapes import (
     AlertRuleShape,
     CreateAlertRule,
     UpdateAlertRule,
-)
-from models.automation.alert_rules.tables import (
-    AlertFiring,
-    AlertRule,
-    alert_firing,
-    alert_rule,
 )
 from models.automation.automation_runs.filters import check_filter, sees_automation
 from models.automation.automation_runs.queries import RUN

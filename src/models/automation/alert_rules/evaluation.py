@@ -16,7 +16,15 @@ from models.automation.alert_rules.commands import (
     notify_change,
     sees_subject,
 )
-from models.automation.alert_rules.queries import CheckContext, TooSlowError, check_condition
+from models.automation.alert_rules.queries import (
+    AlertFiring,
+    AlertRule,
+    CheckContext,
+    TooSlowError,
+    alert_firing,
+    alert_rule,
+    check_condition,
+)
 from models.automation.alert_rules.rules import (
     AlertChange,
     AlertDisabledReason,
@@ -26,12 +34,6 @@ from models.automation.alert_rules.rules import (
     change_of,
 )
 from models.automation.alert_rules.shapes import read_condition
-from models.automation.alert_rules.tables import (
-    AlertFiring,
-    AlertRule,
-    alert_firing,
-    alert_rule,
-)
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
 from models.people.members import roles_in
 from models.people.workspaces import living_workspaces

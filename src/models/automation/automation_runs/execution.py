@@ -78,8 +78,8 @@ from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventSource, Judgement, Received, masked_payload
 from models.core.base import Id, JsonObject
 from models.core.pauses.intents import is_resting
-from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
+from models.messages.events.store import emit
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from runtime.clock import utc_now

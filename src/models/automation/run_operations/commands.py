@@ -13,7 +13,7 @@ from models.automation.automation_runs.retries import count_retried, repeated_ef
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automations import queries as automations
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
-from models.automation.run_operations.execution import treat_next
+from models.automation.run_operations.execution import treat_next, undo_id_of
 from models.automation.run_operations.queries import (
     BulkResume,
     BulkRetry,
@@ -46,7 +46,6 @@ from models.automation.run_operations.selection import (
     select_ids,
 )
 from models.automation.run_operations.tables import RUN_OPERATIONS
-from models.automation.run_operations.undos import undo_id_of
 from models.automation.run_undos import commands as undos
 from models.automation.run_undos.queries import (
     OutsideNode,

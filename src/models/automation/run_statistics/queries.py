@@ -24,11 +24,15 @@ from sqlalchemy import (
 from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
 from models.automation.automation_runs.slots import busiest_keys
 from models.automation.automations.queries import AUTOMATION, open_automations
-from models.automation.run_statistics.sums import FAILURES, Grain, ends_of, percentile, period_of
-from models.automation.run_statistics.tables import (
+from models.automation.run_statistics.sums import (
+    FAILURES,
+    Grain,
     attribute_count,
     ended_run,
+    ends_of,
     failure_statistic,
+    percentile,
+    period_of,
     run_statistic,
 )
 from models.core.access.rules import Actor, Level

@@ -57,18 +57,19 @@ from models.automation.triggers.rules import (
     with_part,
 )
 from models.automation.triggers.subscribers import (
+    DebouncedChange,
     Subscriber,
     SubscriberCache,
+    debounced_change,
     load_subscriber,
     notify_filter_failed,
     start_run,
 )
-from models.automation.triggers.tables import DebouncedChange, debounced_change
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.data.records.rules.writes import bounded_change
 from models.messages.events.rules import ANSWERED_BY, EventKind
-from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
+from models.messages.events.store import TriggerEvent, automation_subscription, trigger_event
 from runtime.database import UnitOfWork, Work
 from runtime.postgresql.sessions import is_conflict, is_connection_lost
 from runtime.postgresql.statements import PreparedStatement

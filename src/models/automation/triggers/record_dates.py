@@ -43,7 +43,7 @@ from models.data.records.rules.query.sql import extract
 from models.data.records.side_index import request_indexes
 from models.data.records.tables import record
 from models.messages.events.rules import EventKind
-from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
+from models.messages.events.store import TriggerEvent, automation_subscription, trigger_event
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

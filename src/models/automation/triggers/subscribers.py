@@ -1,11 +1,14 @@
-"""The automations that subscribe to an event and may run now, and the start of their runs."""
+"""Subscribers to an event that may run now, the start of their runs, and debounced changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 import structlog
-from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
+from sqlalchemy import ARRAY, BigInteger, Index, Text, Uuid, bindparam, func, or_, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
 
 from models.automation.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
 from models.automation.automation_runs.rules import RunSource
@@ -23,7 +26,7 @@ from models.core.base import Id, JsonObject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
 from models.messages.events.rules import EventKind
-from models.messages.events.tables import (
+from models.messages.events.store import (
     AutomationSubscription,
     TriggerEvent,
     automation_subscription,
@@ -32,7 +35,36 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
+
+
+class DebouncedChange(SQLModel, table=True):
+    """Changes of one record, merged into one for an automation with `debounceSeconds`.
+
+    The run's id follows from `first_event_id`. `first_event` and `last_event` are the numbers of
+    the oldest and the newest event in it. Nothing refers to the record, which may be deleted.
+    """
+
+    __tablename__ = "debounced_change"
+    __table_args__ = (
+        same_workspace("automation_id", "automation.id"),
+        Index("ix_debounced_change_due_at", "due_at"),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    first_event_id: Id
+    first_event: int = Field(sa_type=BigInteger)
+    last_event: int = Field(sa_type=BigInteger)
+    change: dict[str, Any] = Field(sa_type=JSONB)
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    attempts: int = 0
+    due_at: datetime = Field(sa_type=Timestamp)
+
+
+debounced_change = table_of(DebouncedChange)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from models.automation.waits.rules import (
     resolve,
     takes_editors,
 )
-from models.automation.waits.tables import RunWait, automation_event, run_wait
+from models.automation.waits.store import RunWait, automation_event, run_wait
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, Input, JsonObject, Shape, example
 from runtime.clock import utc_now, wire_timestamp

@@ -21,8 +21,7 @@ from models.automation.automations.rules.graph.wait_configs import ApprovalField
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.waits.links import NodeAddress
 from models.automation.waits.rules import RESUMABLE, is_asked, shown_decisions
-from models.automation.waits.store import read_responses
-from models.automation.waits.tables import RunWait, run_wait
+from models.automation.waits.store import RunWait, read_responses, run_wait
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.references.rules import Definition, Sought, SubjectKind, in_node, named_at

@@ -1,12 +1,16 @@
-"""Rows of waits: begun, changed under the lock of the row, and ended once."""
+"""Rows of waits and of kept events: begun, changed under the lock of the row, and ended once."""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
     TableValuedAlias,
     exists,
     func,
@@ -14,20 +18,89 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
 
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.queries import accepted_at
 from models.automation.automation_runs.rules import NodeWrittenError
 from models.automation.waits.rules import Resolution, Response, replay, terms_of, timed_out
-from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 from runtime.postgresql.statements import lock_name
 from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
+
+
+class RunWait(SQLModel, table=True):
+    """A node that waits for a response. Without `workflow_id`, it does not wait yet.
+
+    `workflow_id` is the execution that hosts the node. `terms` are the parameters that
+    decide on responses. `responses` are those received, oldest first. Once `outcome` is set, the
+    row does not change.
+    """
+
+    __tablename__ = "run_wait"
+    __table_args__ = (
+        same_workspace("run_id", "automation_run.id"),
+        CheckConstraint("kind IN ('approval', 'wait_event')", name="kind"),
+        CheckConstraint("outcome IN ('approved', 'rejected', 'always', 'timeout')", name="outcome"),
+        CheckConstraint("(outcome IS NULL) = (resolved_at IS NULL)", name="resolved"),
+        partial_index(
+            "ix_run_wait_event_key",
+            "workspace_id",
+            "event_key",
+            where="event_key IS NOT NULL AND outcome IS NULL",
+        ),
+        partial_index(
+            "ix_run_wait_pending_approval",
+            "workspace_id",
+            "created_at",
+            where="kind = 'approval' AND outcome IS NULL",
+        ),
+    )
+
+    run_id: Id = Field(primary_key=True)
+    node_id: str = Field(primary_key=True)
+    scope_key: str = Field(primary_key=True)
+    workspace_id: Id
+    kind: str
+    workflow_id: str | None = None
+    event_key: str | None = None
+    terms: dict[str, Any] = Field(sa_type=JSONB)
+    responses: list[dict[str, Any]] = Field(sa_type=JSONB)
+    outcome: str | None = None
+    output: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    event_id: Id | None = None
+    """The event that resolved it."""
+    created_at: datetime = Field(sa_type=Timestamp)
+    resolved_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class AutomationEvent(SQLModel, table=True):
+    """A published event, kept for the runs that were open then: they may wait for it later."""
+
+    __tablename__ = "automation_event"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        Index("ix_automation_event_event_key", "workspace_id", "event_key", "id"),
+        Index("ix_automation_event_created_at", "workspace_id", "created_at"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    event_key: str
+    data: dict[str, Any] = Field(sa_type=JSONB)
+    user_id: Id | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+
+
+run_wait = table_of(RunWait)
+automation_event = table_of(AutomationEvent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
-"""Taking a call to a webhook: the version behind a token, one run, and its answers."""
+"""The table of calls whose repetition starts no second run, and its retention."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import LargeBinary, Text, and_, bindparam, delete, select
+from sqlalchemy import Index, LargeBinary, Text, and_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
 
 from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation.automation_runs.queries import RUN, run_of
@@ -33,8 +34,8 @@ from models.automation.webhooks.rules import (
     refused_call,
     unmet_term,
 )
-from models.automation.webhooks.tables import webhook_receipt
 from models.core.base import Id, JsonObject, Shape
+from models.core.purging import Retention
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
 from runtime.errors import (
@@ -45,9 +46,35 @@ from runtime.errors import (
     UnauthorizedError,
 )
 from runtime.ids import new_id
-from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.bounded_processes import evaluate_bounded
+
+
+class WebhookReceipt(SQLModel, table=True):
+    """A call and the run it started; until it expires, calls with the same key are this one.
+
+    The run may be gone by then, so the row does not hold on to it.
+    """
+
+    __tablename__ = "webhook_receipt"
+    __table_args__ = (
+        same_workspace("automation_id", "automation.id"),
+        Index("ix_webhook_receipt_expires_at", "expires_at"),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    key_hash: bytes = Field(sa_type=LargeBinary, primary_key=True)
+    workspace_id: Id
+    run_id: Id
+    expires_at: datetime = Field(sa_type=Timestamp)
+
+
+webhook_receipt = table_of(WebhookReceipt)
+
+
+purge_receipts = Retention(webhook_receipt, webhook_receipt.c.expires_at)
+"""Receipts past their window."""
 
 
 class WebhookReceiptBody(Shape):

@@ -19,10 +19,9 @@ from pydantic import JsonValue
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
-from models.automation.automations.rules.language.failed_terms import failed_term
-from models.automation.automations.rules.language.filters import matches
+from models.automation.automations.rules.language.filters import failed_term, matches
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.triggers.webhooks import (
+from models.automation.automations.rules.triggers.kinds import (
     SECRET_HEADER,
     Deduplication,
     Signature,

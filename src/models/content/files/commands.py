@@ -23,9 +23,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.content.files.queries import FileRow, StoredFile, as_stored_file, stored_file
+from models.content.files.queries import FileRow, StoredFile, as_stored_file, file, stored_file
 from models.content.files.rules import Content, file_name, media_type
-from models.content.files.tables import file
 from models.content.items.commands import create_item_for, trash_item
 from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.rules import ItemKind

@@ -1,4 +1,4 @@
-"""Reading stored files: their rows, their shapes, who sees them, and the bytes a URL opens."""
+"""Stored files: their table, shapes, who sees them, and the bytes that a URL opens."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,12 @@ from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
     Select,
+    UniqueConstraint,
     Uuid,
     and_,
     any_,
@@ -14,10 +19,12 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    text,
 )
+from sqlalchemy.dialects.postgresql import BYTEA
+from sqlmodel import Field, SQLModel
 
 from models.content.files.rules import AssetClaim, answered_claim, download_url, read_asset_token
-from models.content.files.tables import file
 from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.core.access.rules import MANAGERS, Actor, Level, Placement, Scope, level_on
@@ -27,7 +34,50 @@ from models.people.workspaces import live_workspace_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
+from runtime.postgresql.schema import Timestamp, partial_index, table_of
 from runtime.postgresql.statements import PreparedStatement
+
+
+class File(SQLModel, table=True):
+    """The facts known of one object of the store; its bytes never change, so copies share them.
+
+    An item of kind `file` may place it. `deleted_at` puts a file in the trash by itself, for a
+    placed one its item does. A `private` file that no item places is its maker's alone.
+    """
+
+    __tablename__ = "file"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        CheckConstraint("byte_size >= 0", name="byte_size"),
+        CheckConstraint("octet_length(sha256) = 32", name="sha256"),
+        partial_index(
+            "ix_file_workspace_id_created_at_id",
+            "workspace_id",
+            "created_at",
+            "id",
+            where="deleted_at IS NULL",
+        ),
+        Index("ix_file_object_key", "object_key"),
+        partial_index("ix_file_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
+        partial_index("ix_file_private", "created_at", where="private"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    name: str
+    mime_type: str
+    byte_size: int = Field(sa_type=BigInteger)
+    sha256: bytes = Field(sa_type=BYTEA)
+    object_key: str
+    created_by_user_id: Id
+    private: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    created_at: datetime = Field(sa_type=Timestamp)
+    deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+file = table_of(File)
 
 
 class StoredFile(Shape):

@@ -72,8 +72,7 @@ from models.data.records.queries import newest_record
 from models.data.records.rules.computed_order import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, accept_job, job_actor
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.temporal.families import Family

@@ -12,7 +12,7 @@ from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import visible as visible_database
 from models.data.fields.rows import DATABASE, live_databases
 from models.data.fields.rules.fields import FieldSpecs
-from models.messages.jobs.queries import succeeded_job
+from models.messages.jobs.store import succeeded_job
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.temporal.families import Family

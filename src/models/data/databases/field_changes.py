@@ -49,8 +49,7 @@ from models.data.records.queries import number_of_records
 from models.data.records.rules.computed_order import Stale, formula_of
 from models.data.records.side_index import index_records
 from models.data.views import commands as views
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JobRow
+from models.messages.jobs.store import JobRow, accept_job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id

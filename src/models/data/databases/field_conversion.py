@@ -63,9 +63,16 @@ from models.data.fields.shapes import FieldShape
 from models.data.formulas.rules import FieldRef
 from models.data.records.rows import WRITTEN, recording_creations
 from models.data.records.tables import record
-from models.messages.jobs.commands import accept_job, record_progress
-from models.messages.jobs.queries import JOB, JobRow, find_job, jobs_of, succeeded_job
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.store import (
+    JOB,
+    JobRow,
+    accept_job,
+    find_job,
+    jobs_of,
+    record_progress,
+    succeeded_job,
+)
 from runtime.clock import truncate
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError

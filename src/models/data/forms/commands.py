@@ -27,8 +27,8 @@ from models.data.forms.shapes import (
 from models.data.forms.tables import Form, form, form_submission
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
-from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
+from models.messages.events.store import emit
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError

@@ -24,9 +24,16 @@ from models.data.records.queries import choose_route, in_time, read_page
 from models.data.records.rules.query.plan import read_query
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import through_its_view
-from models.messages.jobs.commands import accept_job, cancel_job
-from models.messages.jobs.queries import JOB, JobRow, find_job, job_actor, jobs_of
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.store import (
+    JOB,
+    JobRow,
+    accept_job,
+    cancel_job,
+    find_job,
+    job_actor,
+    jobs_of,
+)
 from models.people.members import members_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

@@ -56,9 +56,8 @@ from models.data.records.rules.computed_order import (
 )
 from models.data.records.side_index import index_records
 from models.data.records.tables import Record, record
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JOB, JobRow, jobs_of
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.store import JOB, JobRow, accept_job, jobs_of
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, ValidationError
 from runtime.ids import new_id

@@ -20,7 +20,7 @@ from models.data.records.details import record_details
 from models.data.records.rows import CHANGES_WITH_CREATIONS, read_records
 from models.data.records.rules.writes import Planned, StoredRecord, bounded_change, differing_fields
 from models.data.records.shapes import RecordDetail
-from models.messages.events.commands import emit_record_changes, has_record_subscriber
+from models.messages.events.store import emit_record_changes, has_record_subscriber
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify_each
 from models.people.users import display_name

@@ -35,9 +35,8 @@ from models.data.records.rules.query.plan import Query
 from models.data.records.rules.query.routes import wanted_indexes
 from models.data.records.rules.query.sql import Expression
 from models.data.records.tables import record, record_index
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JOB, JobRow, jobs_of
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.store import JOB, JobRow, accept_job, jobs_of
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.temporal.families import Family

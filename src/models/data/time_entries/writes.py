@@ -35,7 +35,7 @@ from models.data.time_entries.rules import (
     rounded_time,
 )
 from models.data.time_entries.tables import TIME_ENTRIES, TimeEntry, time_entry
-from models.messages.events.commands import time_entry_completed
+from models.messages.events.store import time_entry_completed
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.users import display_name_of

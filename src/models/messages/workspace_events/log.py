@@ -1,9 +1,4 @@
-"""Appending to the log of a workspace, and reading it, only as far as it is whole.
-
-Most of the log is written by triggers of the tables it tells of: items, records, databases, runs,
-members, notifications. Appended here is what needs to know more than a row says, in the transaction
-of what is logged.
-"""
+"""The log of a workspace: its table, appended to and read, only as far as it is whole."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,6 +8,7 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
+    Index,
     Select,
     Text,
     Uuid,
@@ -23,16 +19,47 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    text,
     true,
 )
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Principal
 from models.core.base import Id, JsonObject
 from models.core.purging import MAX_ROWS
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.tables import workspace_event
 from runtime.database import UnitOfWork, Work
+from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement
+
+
+class WorkspaceEvent(SQLModel, table=True):
+    """One event, written by the transaction it tells of; triggers of the tables write most.
+
+    `seq` is given by a trigger as the row is inserted, so a smaller one may be committed later:
+    `log.heads` says up to where a log is whole (docs/adr/0046). With an `audience_user_id` only
+    that user sees it, with an `item_id` who sees the item. It refers to nothing by a constraint:
+    every writer would pay for the look.
+    """
+
+    __tablename__ = "workspace_event"
+    __table_args__ = (Index("ix_workspace_event_workspace_id_seq", "workspace_id", "seq"),)
+
+    seq: int = Field(
+        sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}, primary_key=True
+    )
+    workspace_id: Id
+    type: str
+    at: datetime = Field(sa_type=Timestamp)
+    actor_type: str
+    actor_user_id: Id | None = None
+    audience_user_id: Id | None = None
+    item_id: Id | None = None
+    data: dict[str, Any] = Field(sa_type=JSONB)
+
+
+workspace_event = table_of(WorkspaceEvent)
 
 
 class EventRow(Protocol):

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.people.audience_segments import EVERYBODY, segments_of
+from models.people.experiments.queries import experiment, experiment_unit
 from models.people.experiments.rules import (
     WHY_IGNORED,
     AssignmentUnit,
@@ -29,7 +30,6 @@ from models.people.experiments.shapes import (
     ExperimentEvent,
     RecordEvents,
 )
-from models.people.experiments.tables import experiment, experiment_unit
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 from runtime.postgresql.statements import PreparedStatement

@@ -8,16 +8,7 @@ from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Insert,
-    Update,
-    delete,
-    insert,
-    literal_column,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Insert, Update, delete, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from models.core.access.rules import Principal
@@ -26,7 +17,11 @@ from models.core.keys import first_free, slug
 from models.core.purging import MAX_ROWS
 from models.people.audience_segments import is_segment
 from models.people.experiments.queries import (
+    EXPERIMENTS,
+    Experiment,
+    experiment,
     experiment_body,
+    experiment_unit,
     find_experiment,
     handler_of,
     status_of,
@@ -46,7 +41,6 @@ from models.people.experiments.shapes import (
     VariantInput,
     as_variants,
 )
-from models.people.experiments.tables import EXPERIMENTS, Experiment, experiment, experiment_unit
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
 

@@ -11,9 +11,8 @@ from sqlalchemy import delete, insert, select, update
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, Input, InputId, JsonObject, Label, Moment, Shape, example
 from models.core.purging import Retention
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
+from models.messages.jobs.store import accept_job, find_job
 from models.sources.authorizations.rules import (
     ACCESS_TOKEN,
     CALLBACK,
@@ -28,11 +27,7 @@ from models.sources.authorizations.tables import (
     oauth_authorization,
     secrets_place,
 )
-from models.sources.connections.commands import (
-    add_connection,
-    delete_connection,
-    store_credentials,
-)
+from models.sources.connections.commands import add_connection, delete_connection, store_credentials
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import get_connection, open_connection
 from models.sources.connections.shapes import ConnectionDetail, CreateConnection
@@ -40,12 +35,7 @@ from models.sources.outbound_limits.commands import call_back
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    InProgressError,
-    UnsupportedError,
-    UpstreamError,
-    ValidationError,
-)
+from runtime.errors import InProgressError, UnsupportedError, UpstreamError, ValidationError
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 

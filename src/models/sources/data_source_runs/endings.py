@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
-from models.messages.events.commands import data_source_finished
+from models.messages.events.store import data_source_finished
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.members import members_with, role_of

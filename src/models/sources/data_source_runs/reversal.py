@@ -35,7 +35,7 @@ from models.data.records.bulk import derive_where, update_from
 from models.data.records.events import emit_written
 from models.data.records.queries import RECORD
 from models.data.records.rows import CHANGES_WITH_CREATIONS
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.store import accept_job
 from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import REVERTIBLE, DataSourceRunStatus

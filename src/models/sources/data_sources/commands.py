@@ -30,9 +30,8 @@ from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY
 from models.data.fields.rules.options import new_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
-from models.messages.jobs.commands import accept_job, forget_job, purge_jobs
-from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import accept_job, find_job, forget_job, purge_jobs
 from models.sources.connections.queries import get_connection
 from models.sources.data_sources.queries import (
     CreateDataSource,

@@ -9,7 +9,7 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.commands import cancel_executions
 from models.core.schedules.commands import follow
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.store import accept_job
 from models.sources.connections.providers import ProviderName
 from models.sources.external_resources.rules.resources import (
     Capability,

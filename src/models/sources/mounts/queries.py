@@ -24,8 +24,8 @@ from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, SubjectKind, named_at
 from models.core.schedules.timetables import Timetable, Timing
-from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.store import find_job, refusal_of
 from models.sources.external_resources.rules.resources import MountStatus, ProviderResource
 from models.sources.mounts.tables import mount
 from models.sources.provider_calls import EXAMPLE_RESOURCE

@@ -12,9 +12,8 @@ from models.core.base import Id
 from models.core.lifecycle.commands import stand_in_line
 from models.core.schedules.commands import ScheduleTable, announce, scheduled, set_next_run
 from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts, due_run_id, title_of
-from models.messages.jobs.commands import record_job, start_request
-from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.store import find_job, record_job, start_request
 from models.people.workspaces import live_workspace_of
 from models.sources.mounts.queries import SYNC_TIMING, MountRow
 from models.sources.mounts.tables import mount

@@ -10,9 +10,16 @@ from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
 from models.core.lifecycle.commands import stand_in_line
-from models.messages.jobs.commands import accept_job, record_job, start_request
-from models.messages.jobs.queries import JobRow, find_job, own_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import (
+    JobRow,
+    accept_job,
+    find_job,
+    own_job,
+    record_job,
+    refusal_of,
+    start_request,
+)
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.provider_calls import EXAMPLE_RESOURCE, usable_connection
 from models.sources.resource_imports.rows import ImportedRow

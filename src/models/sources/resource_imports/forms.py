@@ -15,9 +15,8 @@ from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
 from models.data.forms.rules import ASKABLE
 from models.data.forms.shapes import MAX_QUESTIONS
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import accept_job, find_job, refusal_of
 from models.sources.external_resources.rules.forms import FormQuestion, HostedForm
 from models.sources.external_resources.rules.resources import Capability, shown_name
 from models.sources.provider_calls import NamedResource, usable_connection

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from models.automation.actions.commands import ACTIONS
+from models.automation.actions.store import ACTIONS
 from models.automation.automations.import_export import AUTOMATIONS, VERSIONS
 from models.content.files.commands import FILES
 from models.content.grants import GRANTS

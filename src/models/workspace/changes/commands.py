@@ -15,8 +15,7 @@ from models.core.http_requests import GIVE_AGAIN, Credential, Place, credentials
 from models.core.lifecycle import commands as lifecycle
 from models.core.problems import refuse
 from models.core.purging import MAX_ROWS, Retention
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JobRow, job_actor
+from models.messages.jobs.store import JobRow, accept_job, job_actor
 from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
 from models.workspace.changes.queries import (
     AI_RUNS,

@@ -4,12 +4,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.automation.actions.commands import create_action
-from models.automation.automations.commands import (
-    create_automation,
-    publish,
-    update_automation,
-)
+from models.automation.actions.store import create_action
+from models.automation.automations.commands import create_automation, publish, update_automation
 from models.automation.automations.queries import visible as visible_automation
 from models.content.items import queries as items
 from models.content.items.commands import move_item

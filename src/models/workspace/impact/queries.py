@@ -7,7 +7,7 @@ not see are counted without being named.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from models.automation.actions.queries import action_definitions
+from models.automation.actions.store import action_definitions
 from models.automation.alert_rules.queries import rule_definitions
 from models.automation.automation_runs.queries import run_definitions
 from models.automation.automations.references import graph_definitions

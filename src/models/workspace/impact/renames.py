@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from models.automation.actions.commands import rewrite_config
+from models.automation.actions.store import rewrite_config
 from models.automation.automations.commands import rewrite_version
 from models.content.surfaces.commands import rewrite_block
 from models.core.access.rules import Actor

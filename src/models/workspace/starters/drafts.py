@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from models.core.access.rules import Actor, Principal, Role, Scope
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job, forget_job
-from models.messages.jobs.queries import JobRow, find_job, succeeded_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.store import JobRow, accept_job, find_job, forget_job, succeeded_job
 from models.workspace.changes.commands import propose
 from models.workspace.changes.queries import get_changes
 from models.workspace.changes.rules import ChangeSource

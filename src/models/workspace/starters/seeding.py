@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject, Shape
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JobRow, job_actor, succeeded_job
+from models.messages.jobs.store import JobRow, accept_job, job_actor, succeeded_job
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.workspace.changes.operations import Made, carry_out, named

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlalchemy import ARRAY, FromClause, Uuid, func, literal
 
-from models.automation.actions.commands import copy_action
+from models.automation.actions.store import copy_action
 from models.automation.automations.commands import create_automation
 from models.automation.automations.queries import detail as automation_detail
 from models.automation.automations.shapes import CreateAutomation

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction
+from models.automation.actions.store import create_action
 from models.automation.automations.commands import create_automation
 from models.automation.automations.commands import set_label as set_automation_label
 from models.automation.automations.shapes import CreateAutomation

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from models.automation.alert_rules.tables import alert_rule
+from models.automation.alert_rules.queries import alert_rule
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from models.sources.connections.commands import create_connection, delete_connection

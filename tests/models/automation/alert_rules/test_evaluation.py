@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import select, text, update
 
 from models.automation.alert_rules import commands, evaluation, queries
+from models.automation.alert_rules.queries import alert_firing, alert_rule, purge_firings
 from models.automation.alert_rules.rules import UNSEEN_RUN
 from models.automation.alert_rules.shapes import QueueAgeCondition, UpdateAlertRule
-from models.automation.alert_rules.tables import alert_firing, alert_rule, purge_firings
 from models.automation.automations.queries import AUTOMATION
 from models.content.items.tables import item
 from models.core.access.rules import Role

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from activities.connections import noted_call
 from api.kernel.services import evaluate_all_overdue
-from models.automation.alert_rules.tables import alert_rule
+from models.automation.alert_rules.queries import alert_rule
 from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
 from models.sources.connections.tables import failing_connection

@@ -25,7 +25,7 @@ from models.automation.incidents.tables import (
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.notifications.tables import notification
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.log import workspace_event
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError
 from runtime.ids import new_id

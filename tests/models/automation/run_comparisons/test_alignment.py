@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.automation.run_comparisons.rules import Aspect, Pair, align, aspects, in_order, place_of
+from models.automation.run_comparisons import Aspect, Pair, align, aspects, in_order, place_of
 
 PLACES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "loop:0", "loop:1"])),

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.automation.run_comparisons.rules import (
+from models.automation.run_comparisons import (
     LONGEST,
     MOST_VALUES,
     Difference,

@@ -17,12 +17,13 @@ from models.automation.run_statistics.queries import RunStatistics, Span, get_st
 from models.automation.run_statistics.sums import (
     NEVER,
     Grain,
+    ended_run,
     milliseconds,
     percentile,
     purge_sums,
+    run_statistic,
     settle_runs,
 )
-from models.automation.run_statistics.tables import ended_run, run_statistic
 from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime.errors import ValidationError

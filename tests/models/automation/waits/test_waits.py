@@ -15,8 +15,7 @@ from models.automation.automation_runs.shapes import NodeRunShape
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits.commands import PublishEvent, publish_event
 from models.automation.waits.queries import show_waits
-from models.automation.waits.store import insert_wait
-from models.automation.waits.tables import run_wait
+from models.automation.waits.store import insert_wait, run_wait
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork

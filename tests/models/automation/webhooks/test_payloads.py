@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from models.automation.automations.rules.triggers.webhooks import Webhook
+from models.automation.automations.rules.triggers.kinds import Webhook
 from models.automation.webhooks.rules import Delivery, read_payload
 from runtime.errors import ValidationError
 

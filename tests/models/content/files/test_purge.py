@@ -10,8 +10,8 @@ from sqlalchemy import delete, insert, select, update
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation_version
 from models.content.files.commands import purge_trash, register_file
+from models.content.files.queries import file
 from models.content.files.rules import Content
-from models.content.files.tables import file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
 from models.data.records.commands import create_record

@@ -7,8 +7,7 @@ from models.core.lifecycle.lost_workers import suspect_work, suspected_work
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.tables import delivery
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.tables import JOBS
+from models.messages.jobs.store import JOBS, accept_job
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox

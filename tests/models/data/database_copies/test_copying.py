@@ -16,7 +16,7 @@ from models.data.database_copies.commands import accept_copy
 from models.data.database_copies.queries import DuplicateDatabase
 from models.data.fields.tables import database as database_table
 from models.data.records.tables import record, record_link
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from models.people.workspaces import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError

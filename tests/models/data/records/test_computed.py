@@ -22,7 +22,7 @@ from models.data.records.commands import update_record
 from models.data.records.computed_values import REQUEST_SECONDS, recompute_next
 from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record, record_link
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.ids import new_id
 from runtime.temporal.families import Family
 from tests.support.attacks import GROWING

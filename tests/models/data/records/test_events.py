@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import select, update
 
 from activities.pollers import Dispatcher
-from models.automation.triggers.tables import debounced_change
+from models.automation.triggers.subscribers import debounced_change
 from models.data.records.commands import write_batch
 from models.data.records.events import CHUNK
 from models.data.records.shapes import RecordBatch
-from models.messages.events.tables import trigger_event
+from models.messages.events.store import trigger_event
 from tests.support.spaces import Space
 from tests.support.triggers import Listening
 

@@ -19,7 +19,7 @@ from models.data.records.commands import create_record, delete_record, update_re
 from models.data.records.queries import QueryTooSlowError, ask_records, in_time
 from models.data.records.shapes import CreateRecord, RecordQuery, UpdateRecord
 from models.data.records.tables import record, record_index
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job
 from runtime.database import Database
 from runtime.temporal.families import Family
 from tests.support.spaces import Space

@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from models.data.databases.tables import conversion_value
-from models.messages.jobs.commands import purge_jobs
-from models.messages.jobs.tables import job
+from models.messages.jobs.store import job, purge_jobs
 from models.sources.data_sources.commands import purge_previews
 from models.sources.provider_calls import purge_calls
 from runtime.ids import new_id

@@ -13,7 +13,7 @@ from activities.jobs.transactions import MORE, JobActivities
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Role
 from models.core.bundles import Findings, ImportTarget, rewritten
-from models.messages.jobs.queries import JOB, jobs_of
+from models.messages.jobs.store import JOB, jobs_of
 from models.people.members import members_of
 from models.people.workspaces import add_member
 from models.workspace.bundles.registry import KIND_OF

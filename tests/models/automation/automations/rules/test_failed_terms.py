@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.automation.automations.rules.language.failed_terms import (
+from models.automation.automations.rules.language.filters import (
     MAX_TEXT,
     conjuncts,
     failed_term,

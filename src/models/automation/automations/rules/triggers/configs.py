@@ -23,8 +23,8 @@ from models.automation.automations.rules.triggers.kinds import (
     TriggerConfig,
     TriggerKind,
     WebhookTrigger,
+    webhook_problems,
 )
-from models.automation.automations.rules.triggers.webhooks import webhook_problems
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron

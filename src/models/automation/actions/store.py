@@ -1,31 +1,53 @@
-"""Making, changing and copying actions, with checks of what they name; actions in a bundle."""
+"""Actions: their table, created, changed, copied and read, with checks; actions in a bundle."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Select, insert, select, update
+from sqlalchemy import (
+    Index,
+    Select,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    cast,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
 
-from models.automation.actions.queries import find_action, get_action
 from models.automation.actions.rules import (
     ActionKind,
     Named,
+    action_references,
     check_given,
     checked_config,
     named_ids,
 )
-from models.automation.actions.shapes import ActionDetail, CreateAction, UpdateAction
-from models.automation.actions.tables import action
+from models.automation.actions.shapes import (
+    ActionDetail,
+    ActionList,
+    CreateAction,
+    UpdateAction,
+)
 from models.automation.automations.queries import visible as visible_automation
 from models.automation.automations.rules.language.bindings import written
 from models.content.items.commands import check_parent, create_item_for, rename_item, trash_item
-from models.content.items.joins import live_item_of
-from models.content.items.rules import ItemKind
-from models.core.access.rules import Actor, Level, Placement, level_on
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import closed_items, placement_of
+from models.content.items.rules import (
+    ItemKind,
+)
+from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, ImportTarget, Row, Stage
 from models.core.http_requests import hidden, left_hidden, restored
 from models.core.keys import reserve_key
+from models.core.pagination import PageRequest
+from models.core.references.rules import Definition, Sought, below
 from models.core.revisions import next_updated_at
 from models.data.fields.queries import visible as visible_database
 from models.data.records.queries import visible as visible_record
@@ -36,6 +58,129 @@ from models.sources.data_sources.queries import visible as visible_data_source
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
+from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
+
+
+class Action(SQLModel, table=True):
+    """An action; its label is the title of its item."""
+
+    __tablename__ = "action"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "key"),
+        same_workspace("item_id", "item.id"),
+        one_of("kind", ActionKind),
+        Index("ix_action_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id = Field(unique=True)
+    key: str
+    kind: str
+    config: dict[str, Any] = Field(sa_type=JSONB)
+    enabled: bool
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+action = table_of(Action)
+
+
+visible = placement_of(action)
+"""The placement of an action: `await visible(work, workspace_ids, action_id, user_id)`."""
+
+
+class ActionRow(Protocol):
+    """An action with its label."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    key: str
+    kind: str
+    label: str
+    config: JsonObject
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
+    """Raise `NotFoundError` for an action that the actor does not see."""
+    if await visible.level(work, actor, action_id) < Level.VIEW:
+        raise NotFoundError("action")
+
+
+async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:
+    """An action as the actor may see it. Raises `NotFoundError`."""
+    return await _shown(work, actor, await find_action(work, actor.workspace_id, action_id))
+
+
+async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> ActionDetail:
+    """An action; its credentials are only for actors who may change it."""
+    detail = ActionDetail.model_validate(row)
+    config = hidden(row.config, written)
+    if config != row.config and not await may_edit(work, actor, row.id):
+        detail.config = config
+    return detail
+
+
+async def may_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> bool:
+    """True when the actor may change this action: by scope, and by level on its item."""
+    if Scope.ACTIONS_WRITE not in actor.scopes:
+        return False
+    return await visible.level(work, actor, action_id) >= Level.EDIT
+
+
+async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionRow:
+    """An action's row with its label. Raises `NotFoundError`."""
+    statement = _actions(workspace_id).where(action.c.id == action_id)
+    return await work.one(statement, "action", of=ActionRow)
+
+
+async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:
+    """The actions the actor sees, newest first."""
+    statement = _actions(actor.workspace_id).where(
+        action.c.item_id.not_in(select(closed_items(actor).c.id))
+    )
+    shown = await page.descending(work, statement, action.c.created_at, action.c.id, of=ActionRow)
+    return ActionList(
+        actions=[await _shown(work, actor, row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+async def action_definitions(
+    work: UnitOfWork, actor: Actor, sought: Sought
+) -> Sequence[Definition]:
+    """The actions that may name a thing: those whose config has its id in it."""
+    found = func.strpos(func.lower(cast(action.c.config, Text)), bindparam("id", type_=Text)) > 0
+    rows = await work.rows(
+        _actions(actor.workspace_id)
+        .where(found)
+        .order_by(ITEM.title, action.c.id)
+        .params(id=sought.subject.id.lower())
+    )
+    return [
+        Definition(
+            kind="action",
+            id=row.id,
+            label=row.label,
+            scope=Scope.ACTIONS_READ,
+            item_id=row.item_id,
+            document={"config": row.config},
+            references=list(below(action_references(ActionKind(row.kind), row.config), "config")),
+        )
+        for row in rows
+    ]
+
+
+def _actions(workspace_id: Id) -> Select[Any]:
+    return (
+        select(action, ITEM.title.label("label"))
+        .join(*live_item_of(action))
+        .where(action.c.workspace_id == workspace_id)
+    )
 
 
 async def create_action(
