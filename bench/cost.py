@@ -23,7 +23,7 @@ from bench.processor import Spent, counted_statements, processor_time
 from bench.rounds import Rounds
 from bench.runs import in_parallel
 from bench.webhooks import call_hook, publish_hook
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 
 OWN = ("api", "worker", "postgres")

@@ -16,7 +16,7 @@ from bench.platform import Platform
 from bench.processor import counted_statements, processor_time, statements_touching
 from bench.rounds import Rounds, say
 from bench.runs import rate
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 
 BATCH = 1_000

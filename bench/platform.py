@@ -17,7 +17,7 @@ import httpx2
 import psutil
 import psycopg
 
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 
 READY_SECONDS = 60

@@ -19,7 +19,7 @@ from bench.processor import processor_time
 from bench.rounds import Rounds, say
 from bench.runs import in_parallel, rate
 from bench.webhooks import call_hook, publish_hook
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir, choose_port
 
 STEPS = ((1, 1), (2, 1), (3, 1), (3, 2))

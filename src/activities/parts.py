@@ -14,7 +14,7 @@ from activities.automation_runs.nodes.writes import RecordNodes, notify_members
 from activities.automation_runs.runs import GraphCache, RunCache
 from activities.deliveries.push import Pusher
 from activities.language_model.asking import LanguageModel
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.relay import RunStarts
 from activities.providers.adapters import adapters_of
 from activities.providers.calls import ProviderResources, Providers
 from activities.sources.fetchers import Fetchers

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from cli.client.event_commands import events
-from cli.client.import_commands import import_file, refresh
+from cli.client.import_commands import import_file, legacy_import, refresh
 from cli.client.incident_commands import incidents
-from cli.client.legacy_import_commands import legacy_import
 from cli.client.profiles import profile
 from cli.client.run_commands import runs
 from cli.convert.command import convert

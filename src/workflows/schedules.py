@@ -12,8 +12,7 @@ from temporalio.types import MethodAsyncNoParam
 
 with workflow.unsafe.imports_passed_through():
     from activities.endings import CalledRunActivities
-    from activities.maintenance.reconciler import Reconciler
-    from activities.maintenance.schedules import ScheduleMaintenance
+    from activities.maintenance.reconciler import Reconciler, ScheduleMaintenance
     from activities.maintenance.sweeps import Expired, RetentionActivities, UsageMaintenance
     from activities.schedules import FireCall, ScheduleFires
     from runtime.temporal.families import Queue

@@ -22,8 +22,7 @@ from models.messages.push_devices import PushProvider
 from models.sources.connections.providers import ProviderName
 from models.sources.tabular.rules.problems import SourceProblem
 from runtime.configuration.sections import MailServer
-from runtime.outbound.client import OutboundClient
-from runtime.outbound.connections import Resolver, SystemResolver
+from runtime.outbound.client import OutboundClient, Resolver, SystemResolver
 from runtime.outbound.errors import OutboundError
 from runtime.outbound.mail import Mail, MailClient
 from runtime.outbound.messages import OutboundRequest

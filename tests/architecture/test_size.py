@@ -78,7 +78,6 @@ SMALL = {
     "activities/run_operations.py": "the activities of one workflow",
     "activities/time_entries.py": "the activities of one workflow",
     "activities/webhook_calls.py": "runs and deliveries both call webhooks by it",
-    "cli/families/time_entries.py": "one family of work",
     "workflows/deliveries.py": "one workflow: its fingerprint is kept by module",
     "workflows/run_operations.py": "one workflow: its fingerprint is kept by module",
     "workflows/time_entries.py": "one workflow: its fingerprint is kept by module",

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from models.migrations.runner import upgrade
 from tests.support.patience import eventually

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.outbox.relay import ExecutionDeliveries, Relay
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.relay import ExecutionDeliveries, Relay, RunStarts
 from cli.families.registry import ROUTES
 from models.core.base import Id
 from models.workspace.legacy_imports import commands

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
-from cli.families.jobs import Jobs as JobFamily
+from cli.families.background import Jobs as JobFamily
 from models.core.base import Id
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import accept_job, job
@@ -100,7 +100,7 @@ async def jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Jobs]:
     counting = Counting()
-    monkeypatch.setattr("cli.families.jobs.chunks_of", lambda _: {FAMILY: counting})
+    monkeypatch.setattr("cli.families.background.chunks_of", lambda _: {FAMILY: counting})
     async with running_engine(own_database, url, temporal.client) as engine:
         yield Jobs(engine, counting)
 

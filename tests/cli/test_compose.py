@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.supervisor.servers import dynamic_config, temporal_service
 from cli.supervisor.state import StateDir
-from cli.supervisor.temporal import dynamic_config, temporal_service
 from runtime.configuration.settings import Settings
 from runtime.temporal.families import SearchAttribute
 

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from cli.client.import_commands import legacy_import
 from cli.client.legacy_import_calls import print_run
-from cli.client.legacy_import_commands import legacy_import
 from cli.commands import app
 from tests.architecture.source import ROOT
 

@@ -21,10 +21,9 @@ from rich.console import Console
 import runtime.processes.exit_codes
 from cli.console import StartError
 from cli.supervisor.platform import is_schema_current
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres, temporal_service
 from cli.supervisor.state import StateDir, choose_port, read_object, write_private
 from cli.supervisor.supervisor import Child, Service, Status, Supervisor, clear_strays
-from cli.supervisor.temporal import temporal_service
 from runtime.processes.exit_codes import OUT_OF_MEMORY, PREDECESSOR
 from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
@@ -359,8 +358,8 @@ def test_a_remaining_process_of_a_server_that_cannot_be_ended_stops_the_start(
     state: StateDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state.postgres_data.mkdir(parents=True)
-    monkeypatch.setattr("cli.supervisor.postgres.await_end", lambda left, **_: left)
-    monkeypatch.setattr("cli.supervisor.postgres._processes_in", lambda _: [StubbornBackend()])
+    monkeypatch.setattr("cli.supervisor.servers.await_end", lambda left, **_: left)
+    monkeypatch.setattr("cli.supervisor.servers._processes_in", lambda _: [StubbornBackend()])
     with pytest.raises(StartError, match="Process 7 of an earlier PostgreSQL is still running"):
         EmbeddedPostgres(state).service().before_start()
 

@@ -20,9 +20,8 @@ import httpx2
 import psutil
 import pytest
 
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres, temporal_binary
 from cli.supervisor.state import StateDir
-from cli.supervisor.temporal import temporal_binary
 from tests.support.forked import workspace
 from tests.support.patience import ENOUGH, promised
 

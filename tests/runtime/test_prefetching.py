@@ -3,8 +3,7 @@
 import pytest
 from sqlalchemy import ARRAY, Integer, Text, bindparam, column, func, literal, select, values
 
-from runtime.postgresql.prefetching import LeadingStatement, Prefetch
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import LeadingStatement, Prefetch, PreparedStatement
 from tests.support.watched import WatchedDatabase
 
 _PEOPLE = values(column("id", Integer), column("room", Integer), name="person").data(

@@ -20,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 import runtime.clock
 import runtime.ids
 from activities.automation_runs import node_execution, quick_nodes
-from activities.outbox import run_starts
+from activities.outbox import relay
 from runtime.database import Database, SingleStatement, Transaction
 
 BLOCKED_SECONDS = 60
@@ -64,15 +64,15 @@ class Clock:
         patch.setattr(runtime.clock, "datetime", SimpleNamespace(now=self.now))
         patch.setattr(runtime.ids, "time", SimpleNamespace(time_ns=self.nanoseconds))
         patch.setattr(runtime.ids, "os", SimpleNamespace(urandom=self._random_bytes))
-        for module in (node_execution, quick_nodes, run_starts):
+        for module in (node_execution, quick_nodes, relay):
             patch.setattr(module, "time", SimpleNamespace(monotonic=self.monotonic))
-        begin = run_starts._Start.__init__
+        begin = relay._Start.__init__
 
-        def begin_now(start: run_starts._Start, *arguments: Any, **options: Any) -> None:
+        def begin_now(start: relay._Start, *arguments: Any, **options: Any) -> None:
             begin(start, *arguments, **options)
             start.at = start.turn_at = self.monotonic()
 
-        patch.setattr(run_starts._Start, "__init__", begin_now)
+        patch.setattr(relay._Start, "__init__", begin_now)
 
     def _random_bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)

@@ -17,7 +17,7 @@ from activities.automation_runs.nodes.writes import RecordNodes
 from activities.automation_runs.runs import GraphCache, RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.deliveries.push import WebPush
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.relay import RunStarts
 from activities.parts import Parts, Periods
 from cli.deploy.versioning import WorkerVersion, default_build
 from cli.families.registry import MAINTENANCE_SCHEDULES

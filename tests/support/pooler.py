@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from cli.supervisor.postgres import service_account
+from cli.supervisor.servers import service_account
 from cli.supervisor.state import choose_port
 from tests.support.patience import eventually
 

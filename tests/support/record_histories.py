@@ -19,7 +19,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
-from cli.families.jobs import JOB_FAMILIES
+from cli.families.background import JOB_FAMILIES
 from cli.replay.histories import golden
 from models.messages.jobs.store import accept_job
 from runtime.configuration.sections import MailServer
@@ -354,7 +354,7 @@ async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
 async def recorder(*extra: str, mail: MailServer | None = None) -> AsyncIterator[Engine]:
     """An engine on servers of the recorder's own; `extra` as `dev_server` takes it."""
     families = {family: Recorded() for family in JOB_FAMILIES}
-    counting = patch("cli.families.jobs.chunks_of", lambda _: families)
+    counting = patch("cli.families.background.chunks_of", lambda _: families)
     with counting, migrated_database("recorder") as url:
         database = Database(url)
         async with (

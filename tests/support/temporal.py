@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from cli.supervisor.temporal import dynamic_config, temporal_binary
+from cli.supervisor.servers import dynamic_config, temporal_binary
 from runtime.temporal.executions import data_converter
 from runtime.temporal.families import SearchAttribute
 

@@ -32,7 +32,7 @@ from activities.contracts import (
     SuspendCall,
 )
 from activities.endings import CLOSED
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.relay import RunStarts
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.node_writes import read_attributes
 from models.automation.automation_runs.rules import RunClosedError, RunStatus

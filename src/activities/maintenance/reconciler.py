@@ -1,16 +1,8 @@
-"""The reconciler: rows and executions that drifted apart are brought together.
+"""The reconciler: rows, executions and schedules that drifted apart are brought together."""
 
-It knows families of work as `families.WorkFamily`. Temporal is asked about each open row by
-`describe`, which is strongly consistent; the row under its lock decides.
-
-It also repeats lost signals. A signal is lost with the process that delivers it, or with a Temporal
-that was restored to an earlier state: its executions then wait at nodes whose rows have ended long
-since.
-
-See architecture.md#reconciliation.
-"""
-
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -19,7 +11,7 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, ScheduleListDescription, ScheduleSpec, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from activities.maintenance.families import (
@@ -33,13 +25,18 @@ from activities.maintenance.families import (
     WorkRow,
     describe_execution,
 )
+from activities.schedules import SCHEDULES, Schedules, note_of, spec_of
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.store import HostedWait, run_wait, wake_node
 from models.core.base import Id
 from models.core.pauses.intents import is_resting
+from models.core.schedules.commands import ScheduledRow, ScheduleTable, all_scheduled
+from models.core.schedules.timetables import DesiredSchedule
+from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.ids import parse_id
+from runtime.temporal.families import Family, SearchAttribute
 from runtime.temporal.outbox import Intent, outbox
 
 log = structlog.get_logger()
@@ -304,3 +301,107 @@ async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_Resolv
         .order_by(_wait.workflow_id),
         of=_ResolvedWait,
     )
+
+
+TURNS = 20
+"""Sweeps after which each schedule is compared in full, even where the list shows no difference."""
+TURN_SECONDS = 30
+LISTED_PARTS = 10
+"""Calendars and intervals of a schedule that Temporal's list shows at most."""
+
+Listed = dict[str, ScheduleListDescription]
+
+
+class ScheduleMaintenance:
+    """Sweeps over all schedules.
+
+    Temporal's list lags and is incomplete, so it only finds candidates: each of them is
+    synchronized as if its intent had just been delivered.
+    """
+
+    def __init__(
+        self, database: Database, client: Client, schedules: Schedules, *, batch: int = BATCH
+    ) -> None:
+        self._database = database
+        self._client = client
+        self._schedules = schedules
+        self._batch = batch
+
+    @activity.defn(name="reconcile_schedules")
+    async def reconcile_schedules(self) -> dict[str, int]:
+        """One sweep. Safe to repeat: a schedule that is right is left alone."""
+        counts = {"synchronized": 0, "removed": 0}
+        listed = await self._listed([family.kind.family for family in SCHEDULES.values()])
+        for family in SCHEDULES.values():
+            await self._sweep(family.kind, listed, counts)
+        for schedule_id in listed:
+            if parse_id(schedule_id.rpartition("/")[2]) is not None:
+                with _one_at_a_time(schedule_id):
+                    await self._schedules.synchronize(schedule_id)
+                    counts["removed"] += 1
+        return counts
+
+    async def _sweep(self, kind: ScheduleTable, listed: Listed, counts: dict[str, int]) -> None:
+        """Compare the rows of a family with `listed`, and leave schedules without a row in it."""
+        turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
+        async for row in self._desired(kind):
+            schedule_id = kind.family.workflow_id(row.id)
+            found = listed.pop(schedule_id, None)
+            with _one_at_a_time(schedule_id):
+                wanted = kind.read(row)
+                its_turn = row.id.int % TURNS == turn
+                if its_turn or _is_stale(wanted, utc_now()) or not _matches(wanted, found):
+                    await self._schedules.synchronize(schedule_id)
+                    counts["synchronized"] += 1
+
+    async def _listed(self, families: Sequence[Family]) -> Listed:
+        """The schedules of the families that Temporal lists, by their ids."""
+        names = ", ".join(f"'{family}'" for family in families)
+        query = f"{SearchAttribute.RUN_KIND} IN ({names})"
+        listed: Listed = {}
+        async for found in await self._client.list_schedules(query):
+            listed[found.id] = found
+        return listed
+
+    async def _desired(self, kind: ScheduleTable) -> AsyncIterator[ScheduledRow]:
+        last: Id | None = None
+        while rows := await self._desired_after(kind, last):
+            for row in rows:
+                yield row
+            last = rows[-1].id
+
+    async def _desired_after(self, kind: ScheduleTable, last: Id | None) -> Sequence[ScheduledRow]:
+        async with self._database.reading() as work:
+            return await all_scheduled(work, kind, last, self._batch)
+
+
+@contextmanager
+def _one_at_a_time(schedule_id: str) -> Iterator[None]:
+    """One schedule's trouble does not keep the sweep from the others."""
+    try:
+        yield
+    except Exception:
+        log.exception("a schedule could not be reconciled", schedule_id=schedule_id)
+
+
+def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
+    """True when the row says something else of the next run than its schedule does."""
+    return wanted.next_run_at != wanted.next_after(now)
+
+
+def _matches(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
+    """As far as the list shows; a schedule that never fires again may be missing from it."""
+    if found is None:
+        return wanted.timing.timetable.next_after(utc_now()) is None
+    shown: Any = found.schedule
+    return (
+        shown is not None
+        and (shown.state.paused, shown.state.note) == (wanted.paused is not None, note_of(wanted))
+        and shown.spec == _listed_spec(spec_of(wanted.timing, utc_now()))
+    )
+
+
+def _listed_spec(spec: ScheduleSpec) -> ScheduleSpec:
+    """The times as Temporal's list shows them: the first few of each form."""
+    calendars, intervals = spec.calendars[:LISTED_PARTS], spec.intervals[:LISTED_PARTS]
+    return replace(spec, calendars=calendars, intervals=intervals)

@@ -30,7 +30,7 @@ from models.people.credentials import SessionRow, browser_session_user, key_by_d
 from models.people.users import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
-from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import Prefetch
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 

@@ -33,7 +33,7 @@ from models.workspace.share_links import links as share_links
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import parse_id
-from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import Prefetch
 from runtime.strict_json import StrictJsonError, parse
 
 Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]

@@ -22,7 +22,7 @@ from models.core.base import JsonObject, deferred_adapter
 from models.core.openapi import Deprecated, marks_of
 from models.core.problems import MAX_PROBLEMS, place, refusal, sentence
 from runtime.errors import Detail, PlatformError, ValidationError
-from runtime.postgresql.prefetching import Prefetch
+from runtime.postgresql.statements import Prefetch
 from runtime.strict_json import StrictJsonError, parse
 
 Credential = Literal["any", "session", "key", "browser", "none"]

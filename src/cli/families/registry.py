@@ -22,17 +22,13 @@ from temporalio.types import MethodAsyncNoParam
 
 from activities.endings import CalledRunActivities, EndingActivities
 from activities.maintenance.families import Activities, WorkFamily
-from activities.maintenance.reconciler import Reconciler
-from activities.maintenance.schedules import ScheduleMaintenance
+from activities.maintenance.reconciler import Reconciler, ScheduleMaintenance
 from activities.maintenance.sweeps import RetentionActivities, UsageMaintenance
 from activities.outbox.relay import Route
 from activities.parts import Parts
 from activities.schedules import ScheduleFires, Schedules
-from cli.families.deliveries import Deliveries
-from cli.families.imports import DataSourceRuns, LegacyImports
-from cli.families.jobs import Jobs
+from cli.families.background import DataSourceRuns, Deliveries, Jobs, LegacyImports, TimeEntries
 from cli.families.runs import ActionRuns, AutomationRuns, RunOperations
-from cli.families.time_entries import TimeEntries
 from models.core.lifecycle.commands import WorkTable
 from runtime.temporal.families import Family, Queue
 from workflows.schedules import Maintenance, Retention, ScheduleFire

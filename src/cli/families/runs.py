@@ -9,9 +9,8 @@ from sqlalchemy import Select, and_, exists, select
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
-from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
-from activities.action_runs.transactions import ActionRunActivities
+from activities.action_runs.transactions import ActionNodeActivities, ActionRunActivities
 from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.outside_nodes import OutsideNodes
 from activities.automation_runs.transactions import AutomationRunActivities

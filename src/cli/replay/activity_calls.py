@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from temporalio import activity
 from typing_extensions import override
 
-from activities.action_runs.nodes import ActionNodeActivities
+from activities.action_runs.transactions import ActionNodeActivities
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.automation_runs.nodes.resolution import loop_parameters
 from activities.automation_runs.waits import BEGINNINGS

@@ -35,15 +35,17 @@ from cli.console import say, terminal
 from cli.families.registry import WORKFLOWS
 from cli.replay.histories import Execution, fetch_history
 from cli.replay.reexecution import SKIPPED
-from cli.replay.steps import Step, given_steps, recorded_steps
 from cli.replay.verdicts import (
     BUILD_ID,
     KNOWN,
     REPLAY_CONVERTER,
     Outcome,
+    Step,
     Verdict,
+    given_steps,
     judged,
     quiet_runtime,
+    recorded_steps,
 )
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from typing_extensions import override
 
-from activities.action_runs.calls import CALLS
-from activities.action_runs.steps import ActionSteps, Attempt, StepState, node_kind
+from activities.action_runs.steps import CALLS, ActionSteps, Attempt, StepState, node_kind
 from activities.automation_runs.nodes.invocation import failure_of
 from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.parts import Parts, Periods

@@ -19,10 +19,9 @@ import models.migrations
 from cli.console import StartError, terminal
 from cli.shutdown import ANSWER_SECONDS, DRAIN_SECONDS, until_stopped
 from cli.supervisor.development import development_sessions
-from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.servers import EmbeddedPostgres, temporal_probe, temporal_service
 from cli.supervisor.state import LOOPBACK, StateDir, choose_port
 from cli.supervisor.supervisor import Service, Status, Supervisor, clear_strays
-from cli.supervisor.temporal import temporal_probe, temporal_service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from models.people.browser_sessions import BROWSER_SESSION, live_session_of_user
 from models.people.users import app_user
 from models.people.workspaces import workspace, workspace_member
 from runtime.database import UnitOfWork
-from runtime.postgresql.prefetching import LeadingStatement, Prefetch
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import LeadingStatement, Prefetch, PreparedStatement
 
 
 class KeyRow(Protocol):

@@ -16,12 +16,8 @@ import aiosmtplib
 
 from runtime.clock import utc_now
 from runtime.configuration.sections import MailServer
-from runtime.outbound.connections import Resolver, SystemResolver, permitted_addresses
-from runtime.outbound.errors import (
-    ConnectionFailedError,
-    OutboundError,
-    OutboundTimeoutError,
-)
+from runtime.outbound.client import Resolver, SystemResolver, permitted_addresses
+from runtime.outbound.errors import ConnectionFailedError, OutboundError, OutboundTimeoutError
 from runtime.outbound_policy import OutboundPolicy
 
 SECONDS = 60.0

@@ -1,15 +1,16 @@
-"""Hot statements, compiled once and sent straight to the driver, and locks by name."""
+"""Hot statements, compiled once and sent straight to the driver, rows read ahead, and locks."""
 
 import json
 import re
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, cast, overload
 
 import psycopg
-from psycopg.rows import AsyncRowFactory, namedtuple_row
+from psycopg.rows import AsyncRowFactory, namedtuple_row, tuple_row
 from psycopg.types.json import Jsonb
 from sqlalchemy import ClauseElement, Select, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
@@ -18,7 +19,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import NullType, Text
 from typing_extensions import TypeVar
 
-from runtime.database import UnitOfWork, Work
+from runtime.database import PrefetchedRow, UnitOfWork, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +162,102 @@ async def lock_name(work: UnitOfWork, name: str) -> None:
     # Ends with the transaction, so that a lost process leaves no lock. A collision only waits
     # longer.
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
+
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """A statement of at most one row, and the parameters that the leading row does not give."""
+
+    statement: PreparedStatement[Any]
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeadingStatement(Generic[L]):
+    """A statement of at most one row that others are sent with.
+
+    `values`, and `arrays` of one value, name the parameters of others that columns of its row give.
+    The others are asked after it, and in its transaction.
+    """
+
+    statement: PreparedStatement[L]
+    values: Mapping[str, str]
+    arrays: Mapping[str, str]
+
+    async def first(
+        self, work: Work, parameters: Mapping[str, Any], prefetches: Sequence[Prefetch]
+    ) -> L | None:
+        """The first row, or None; `PreparedStatement.first` finds the rows of the others.
+
+        It takes a row only if it asks with the parameters that the row was read with.
+        """
+        if not prefetches:
+            return await self.statement.first(work, parameters)
+        joint = _joint(self, tuple(one.statement for one in prefetches))
+        sent = dict(parameters)
+        for number, prefetch in enumerate(prefetches):
+            sent |= {f"{name}_{number}": value for name, value in prefetch.parameters.items()}
+        cursor = await run_prepared(work, joint.text, sent, tuple_row)
+        rows = await cursor.fetchall()
+        if not rows:
+            return None
+        lead: L
+        lead, *others = joint.split(rows[0])
+        taken = {name: getattr(lead, column) for name, column in self.values.items()}
+        taken |= {name: [getattr(lead, column)] for name, column in self.arrays.items()}
+        for prefetch, row in zip(prefetches, others, strict=True):
+            statement = prefetch.statement
+            led = {name: taken[name] for name in statement.parameters & taken.keys()}
+            work.prefetched_rows.append(
+                PrefetchedRow(statement, {**prefetch.parameters, **led}, row)
+            )
+        return lead
+
+
+class _Joint:
+    """One statement for a leading one and others; its row has the columns of all in order."""
+
+    def __init__(
+        self, leading: LeadingStatement[Any], others: Sequence[PreparedStatement[Any]]
+    ) -> None:
+        self._leading = leading
+        statements = (leading.statement, *others)
+        self._rows: list[Any] = [namedtuple("Row", one.columns) for one in statements]
+        parts = [f"SELECT * FROM ({leading.statement.text}) AS lead"]  # noqa: S608  # compiled
+        for number, other in enumerate(others):
+            following = f"({self._following(other.text, number)}) AS of_{number}"
+            # Only an existing row has a value in this column.
+            row = f"(SELECT true, of_{number}.* FROM {following}) AS row_{number}"  # noqa: S608  # compiled
+            parts.append(f"LEFT JOIN LATERAL {row} ON true")
+        self.text = " ".join(parts)
+
+    def split(self, values: Sequence[Any]) -> list[Any]:
+        """The row of each statement; None of one that has none."""
+        (lead, *others), at = self._rows, len(self._rows[0]._fields)
+        rows: list[Any] = [lead._make(values[:at])]
+        for row in others:
+            end = at + 1 + len(row._fields)
+            rows.append(row._make(values[at + 1 : end]) if values[at] else None)
+            at = end
+        return rows
+
+    def _following(self, text: str, number: int) -> str:
+        leading = self._leading
+
+        def named(match: re.Match[str]) -> str:
+            name = match[1]
+            if name in leading.values:
+                return f"lead.{leading.values[name]}"
+            if name in leading.arrays:
+                return f"ARRAY[lead.{leading.arrays[name]}]"
+            return f"%({name}_{number})s"
+
+        return re.sub(r"%\((\w+)\)s", named, text)
+
+
+@lru_cache(maxsize=256)
+def _joint(leading: LeadingStatement[Any], others: tuple[PreparedStatement[Any], ...]) -> _Joint:
+    return _Joint(leading, others)

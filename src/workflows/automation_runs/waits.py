@@ -7,7 +7,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.action_runs.nodes import ActionNodeActivities
+    from activities.action_runs.transactions import ActionNodeActivities
     from activities.automation_runs.loops import LoopActivities
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.automation_runs.waits import WaitActivities

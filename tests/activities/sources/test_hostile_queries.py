@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 from pydantic import ValidationError
 
-from cli.supervisor.postgres import service_account
+from cli.supervisor.servers import service_account
 from models.sources.data_sources.rules import SqlConfig
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.outbound.client import OutboundClient

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import insert, update
 
-from api.console.charts import HEIGHT, chart_of
+from api.console.controls import HEIGHT, chart_of
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_statistics.queries import EndedRuns, Period, RunStatistics

@@ -10,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from cli.supervisor.postgres import MAJOR
+from cli.supervisor.servers import MAJOR
 from models.migrations.queries import newest
 from models.migrations.runner import (
     INITIAL,

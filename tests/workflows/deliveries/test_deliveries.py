@@ -9,7 +9,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.deliveries import Deliveries
+from cli.families.background import Deliveries
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries

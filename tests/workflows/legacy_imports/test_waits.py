@@ -10,7 +10,7 @@ from temporalio.client import Client as Temporal
 
 from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
-from cli.families.imports import LegacyImports
+from cli.families.background import LegacyImports
 from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from models.workspace.legacy_imports.tables import legacy_import_run

@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
-from activities.outbox.relay import Relay
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.relay import Relay, RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
@@ -260,7 +259,7 @@ async def test_a_workspace_alone_leaves_a_place_and_beside_others_has_its_share(
     assert len(await claimed(taker, 20)) == 5
     taker._starts.started(new_id(), new_id())
     assert len(await claimed(taker, 20)) == 2
-    monkeypatch.setattr("activities.outbox.run_starts.RECENT_SECONDS", 0)
+    monkeypatch.setattr("activities.outbox.relay.RECENT_SECONDS", 0)
     for workspace_id in list(taker._starts._recent):
         taker._starts.started(new_id(), workspace_id)
     assert len(await claimed(taker, 20)) == 5
@@ -370,7 +369,7 @@ async def test_the_run_after_a_lost_one_has_its_turn(monkeypatch: pytest.MonkeyP
     starts.begin_claim()
     await asyncio.sleep(0)
     assert starts.held == 1
-    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 0)
+    monkeypatch.setattr("activities.outbox.relay.LOST_SECONDS", 0)
     assert starts.begin_claim() == []
     async with asyncio.timeout(1):
         await turn
@@ -379,7 +378,7 @@ async def test_the_run_after_a_lost_one_has_its_turn(monkeypatch: pytest.MonkeyP
 async def test_a_relay_that_stops_starts_what_waits_for_its_turn(
     quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 60)
+    monkeypatch.setattr("activities.outbox.relay.LOST_SECONDS", 60)
     delivered = list[uuid.UUID]()
 
     async def deliver(row: Outbox) -> None:
@@ -457,7 +456,7 @@ async def test_a_run_that_never_begins_holds_up_no_other(
     taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {}))
     taker._starts.started(lost, space.id)
     assert await claimed(taker, 20) == []
-    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 0)
+    monkeypatch.setattr("activities.outbox.relay.LOST_SECONDS", 0)
     taker._starts.started(lost, space.id)
     assert len(await claimed(taker, 20)) == 1
 

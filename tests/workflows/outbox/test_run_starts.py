@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from activities.outbox import run_starts
-from activities.outbox.run_starts import CROWDED_SECONDS, LONGEST_REST, MOST_HELD, RunStarts
+from activities.outbox import relay
+from activities.outbox.relay import CROWDED_SECONDS, LONGEST_REST, MOST_HELD, RunStarts
 from runtime.ids import new_id
 from tests.support.patience import ENOUGH
 
@@ -33,7 +33,7 @@ def room(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     async def wait(_workspace_id: UUID) -> None:
         await event.wait()
 
-    monkeypatch.setattr(run_starts, "room_to_evaluate", wait)
+    monkeypatch.setattr(relay, "room_to_evaluate", wait)
     return event
 
 
@@ -75,7 +75,7 @@ async def test_beside_another_workspace_a_run_waits_for_the_begin_of_the_one_bef
 async def test_a_begin_that_is_not_heard_of_holds_nothing_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_starts, "LOST_SECONDS", 0.01)
+    monkeypatch.setattr(relay, "LOST_SECONDS", 0.01)
     starts, mine = RunStarts(), new_id()
     _, second = claimed(starts, mine, 2)
     claimed(starts, new_id(), 1)
@@ -113,7 +113,7 @@ async def test_a_run_goes_back_that_would_wait_long_for_its_evaluations(
     room: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert CROWDED_SECONDS == 5
-    monkeypatch.setattr(run_starts, "CROWDED_SECONDS", 0.01)
+    monkeypatch.setattr(relay, "CROWDED_SECONDS", 0.01)
     starts, mine = RunStarts(), new_id()
     first, second = claimed(starts, mine, 2)
     claimed(starts, new_id(), 1)
@@ -121,7 +121,7 @@ async def test_a_run_goes_back_that_would_wait_long_for_its_evaluations(
     assert starts.held == 0
     room.set()
     # The run that went back does not begin here: nothing waits for it.
-    assert await asyncio.wait_for(starts.turn(second), run_starts.LOST_SECONDS)
+    assert await asyncio.wait_for(starts.turn(second), relay.LOST_SECONDS)
 
 
 async def test_no_more_than_ten_runs_wait_for_evaluations(room: asyncio.Event) -> None:

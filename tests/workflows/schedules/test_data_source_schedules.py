@@ -18,7 +18,7 @@ from temporalio.client import (
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.schedules import ScheduleMaintenance
+from activities.maintenance.reconciler import ScheduleMaintenance
 from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role

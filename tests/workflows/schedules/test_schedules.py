@@ -17,8 +17,8 @@ from temporalio.client import (
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import schedules as maintenance_schedules
-from activities.maintenance.schedules import ScheduleMaintenance
+from activities.maintenance import reconciler as maintenance_schedules
+from activities.maintenance.reconciler import ScheduleMaintenance
 from activities.schedules import Schedules
 from cli.families.registry import SCHEDULED
 from models.automation.automations import commands as automations

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.time_entries import TimeEntries
+from cli.families.background import TimeEntries
 from models.core.base import Id
 from models.data.time_entries.commands import delete_entry
 from models.data.time_entries.rules import EntryStatus

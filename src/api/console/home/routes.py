@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from starlette.responses import Response
 
-from api.console.charts import Chart, chart_of
+from api.console.controls import Chart, chart_of
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.charts import chart_of
+from api.console.controls import chart_of
 from api.console.forms import paged
 from api.console.rendering import page
 from api.console.routing import page_router

@@ -32,8 +32,7 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.postgresql.prefetching import Prefetch
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import Prefetch, PreparedStatement
 
 _CHILD = item.alias("child")
 _RESTRICTED = AccessMode.RESTRICTED.value

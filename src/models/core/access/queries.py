@@ -8,8 +8,7 @@ from sqlalchemy import ARRAY, Column, Uuid, any_, bindparam, select
 from models.core.access.rules import Placement
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.postgresql.prefetching import Prefetch
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import Prefetch, PreparedStatement
 
 
 class WorkspaceOf:

@@ -25,8 +25,7 @@ from models.data.fields.tables import DatabaseField, RemovedField, database, fie
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError, NotFoundError
 from runtime.ids import parse_id
-from runtime.postgresql.prefetching import Prefetch
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import Prefetch, PreparedStatement
 
 visible = placement_of(database)
 """The placement of a database: `await visible(work, workspace_ids, database_id, user_id)`."""

@@ -75,9 +75,8 @@ from models.data.records.tables import Record, record, record_count
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, UnsupportedError
-from runtime.postgresql.prefetching import Prefetch
 from runtime.postgresql.schema import Timestamp
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import Prefetch, PreparedStatement
 
 RECORD = record.c
 """The columns of records, for resources that compare rows of theirs with them."""

@@ -2,7 +2,7 @@
 
 from sqlalchemy import select, update
 
-from cli.families.deliveries import Deliveries
+from cli.families.background import Deliveries
 from models.core.lifecycle.lost_workers import suspect_work, suspected_work
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
