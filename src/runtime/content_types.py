@@ -78,7 +78,8 @@ class ContentType:
 
     @property
     def is_json(self) -> bool:
-        return self.media_type == "application/json" or self.media_type.endswith("+json")
+        named = self.media_type in {"application/json", "text/json"}
+        return named or self.media_type.endswith("+json")
 
     @property
     def is_xml(self) -> bool:

@@ -23,7 +23,8 @@ from activities.providers.adapter import (
 )
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now
-from runtime.outbound.client import OutboundClient, Sink
+from runtime.outbound.bodies import Sink
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     InvalidBodyError,
     InvalidRequestError,

@@ -35,7 +35,8 @@ from models.sources.data_source_runs.rules import Stage
 from runtime.clock import utc_now
 from runtime.configuration.sections import MailServer
 from runtime.errors import PlatformError
-from runtime.outbound.client import OutboundClient, Sink
+from runtime.outbound.bodies import Sink
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError, ResponseTooLargeError
 from runtime.outbound.mail import Mail, MailClient, Receipt, Refusal
 from runtime.outbound.messages import OutboundRequest, OutboundResponse

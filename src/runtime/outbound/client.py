@@ -1,6 +1,7 @@
-"""The connection itself: resolve once, judge every address, connect to the judged one.
+"""The client of every HTTP call that leaves the platform: in turn, hop by hop.
 
-TLS and the Host header keep the name, so nothing between the check and the connection can move.
+A name is resolved once, and every address judged. TLS and the Host header keep the name, so nothing
+between the check and the connection can move.
 """
 
 import asyncio
@@ -8,21 +9,18 @@ import socket
 import ssl
 import time
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self
 from uuid import UUID
 
 import anyio
@@ -31,6 +29,7 @@ import httpcore2
 import httpx2
 from typing_extensions import override
 
+from runtime.outbound.bodies import Sink, read_body
 from runtime.outbound.errors import (
     ConnectionFailedError,
     InvalidRequestError,
@@ -223,10 +222,6 @@ KEPT, KEPT_SECONDS = 4, 600.0
 def _public_tls(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # a pool writes its protocols there
     """Trusts the public certificate authorities, whose certificates a process reads once."""
     return httpx2.create_ssl_context(trust_env=False)
-
-
-Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes the chunks of a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,28 +421,6 @@ def _headers(response: httpcore2.Response) -> Mapping[str, str]:
 
 _HEADER_FIELDS_TOO_LARGE = 431
 
-# What framing may add to a body that does not compress.
-_CODING_OVERHEAD = 64 * 1024
-
-
-class CountedStream(httpx2.AsyncByteStream):
-    """A body that counts its bytes on the wire and stops at a cap, before anything is decoded."""
-
-    def __init__(self, chunks: AsyncGenerator[bytes, None], host: str, limit: int) -> None:
-        self._chunks = chunks
-        self._host = host
-        self._limit = limit
-        self.received = 0
-
-    @override
-    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._chunks) as chunks:
-            async for chunk in chunks:
-                self.received += len(chunk)
-                if self.received > self._limit + _CODING_OVERHEAD:
-                    raise ResponseTooLargeError(self._host, "body", self._limit)
-                yield chunk
-
 
 def core_request(hop: Hop, policy: OutboundPolicy, progress: Progress) -> httpcore2.Request:
     """The hop as httpcore2 sends it: our headers, framed by httpx2."""
@@ -479,27 +452,6 @@ def check_headers(response: httpcore2.Response, host: str, limit: int) -> None:
     """Raises ResponseTooLargeError when the header block passes `limit` bytes."""
     if sum(len(name) + len(value) for name, value in response.headers) > limit:
         raise ResponseTooLargeError(host, "header block", limit)
-
-
-async def read_body(response: httpcore2.Response, host: str, limit: int, sink: Sink) -> int:
-    """Give the decoded body to `sink`, chunk by chunk; the bytes it had on the wire.
-
-    Decoding is bounded: httpx2 inflates at most 1 MiB at a time, and the sum is checked each time.
-    Raises ResponseTooLargeError, InvalidResponseError and httpcore2's errors.
-    """
-    stream = CountedStream(response.aiter_stream(), host, limit)
-    answer = httpx2.Response(response.status, headers=response.headers, stream=stream)
-    size = 0
-    try:
-        async with aclosing(answer.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > limit:
-                    raise ResponseTooLargeError(host, "body", limit)
-                await sink(chunk)
-    except httpx2.DecodingError:
-        raise InvalidResponseError(host) from None
-    return stream.received
 
 
 def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> OutboundError:

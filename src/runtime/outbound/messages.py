@@ -294,7 +294,7 @@ def _content(body: object, declared: str | None) -> tuple[bytes | None, str | No
     if body is None or isinstance(body, bytes):
         return body, None
     media_type = (declared or JSON).partition(";")[0].strip().lower()
-    is_json = media_type == JSON or media_type.endswith("+json")
+    is_json = ContentType(media_type).is_json
     try:
         if isinstance(body, dict) and media_type == FORM:
             return urlencode(_fields(body), doseq=True).encode(), None

@@ -3,9 +3,13 @@
 import asyncio
 import gzip
 import socket
+import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runtime.outbound.bodies import Inflater
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     ConnectionFailedError,
@@ -152,6 +156,11 @@ async def test_a_stall_ends_before_the_total_time(serve: Serve) -> None:
         ok(b"short", length=100),
         ok(b"not gzip", "Content-Encoding: gzip"),
         ok(b"x", "Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip"),
+        ok(gzip.compress(b"rows " * 9)[:-9], "Content-Encoding: gzip"),
+        ok(gzip.compress(b"rows")[:-1], "Content-Encoding: gzip"),
+        ok(gzip.compress(b"rows ") + gzip.compress(b"more")[:-4], "Content-Encoding: gzip"),
+        ok(zlib.compress(b"rows " * 9)[:-5], "Content-Encoding: deflate"),
+        ok(gzip.compress(gzip.compress(b"rows")[:-3]), "Content-Encoding: gzip, gzip"),
     ],
 )
 async def test_a_broken_answer_is_reported_as_one(
@@ -173,6 +182,50 @@ async def test_bytes_are_counted_on_the_wire_and_the_body_is_decoded(
     assert answer.bytes_received == len(packed)
     assert answer.final_url == server.url + "/a?b=1"
     assert answer.headers["content-type"] == "text/plain"
+
+
+_ROWS = b"a,1\n" * 200_000
+_PACKED = gzip.compress(_ROWS)
+
+
+@pytest.mark.parametrize(
+    ("coding", "content", "body"),
+    [
+        ("gzip", _PACKED + gzip.compress(b"b,2\n") + gzip.compress(b""), _ROWS + b"b,2\n"),
+        ("x-gzip", _PACKED, _ROWS),
+        ("GZip", _PACKED, _ROWS),
+        ("gzip", _PACKED + bytes(512), _ROWS),
+        ("gzip", _PACKED + b"padding", _ROWS),
+        ("deflate", zlib.compress(_ROWS), _ROWS),
+        ("deflate", zlib.compress(_ROWS)[2:-4], _ROWS),
+        ("identity, gzip", _PACKED, _ROWS),
+        ("deflate, gzip", gzip.compress(zlib.compress(_ROWS)), _ROWS),
+        ("gzip", b"", b""),
+        # A coding that is not known leaves the bytes as they are; some servers name a charset.
+        ("utf-8", b"a,1", b"a,1"),
+        ("br", b"\x0b\x01\x80a,1\x03", b"\x0b\x01\x80a,1\x03"),
+        ("br, gzip", gzip.compress(b"\x0b\x01"), b"\x0b\x01"),
+        ("gzip, br", _PACKED, _PACKED),
+    ],
+)
+async def test_a_body_is_decoded_to_its_end(
+    serve: Serve, local: OutboundClient, coding: str, content: bytes, body: bytes
+) -> None:
+    server = await serve(ok(content, f"Content-Encoding: {coding}"))
+    answer = await local.send(OutboundRequest(url=server.url))
+    assert answer.body == body
+
+
+@given(
+    members=st.lists(st.binary(max_size=200), min_size=1, max_size=4),
+    size=st.integers(1, 60),
+)
+def test_members_are_decoded_however_they_arrive(members: list[bytes], size: int) -> None:
+    packed = b"".join(map(gzip.compress, members))
+    inflater = Inflater("gzip")
+    chunks = [packed[place : place + size] for place in range(0, len(packed), size)]
+    pieces = [piece for chunk in chunks for piece in inflater.pieces(chunk)]
+    assert b"".join([*pieces, *inflater.end()]) == b"".join(members)
 
 
 async def test_a_header_beyond_ascii_is_sent(serve: Serve, local: OutboundClient) -> None:

@@ -18,6 +18,7 @@ def response(body: bytes, content_type: str | None) -> OutboundResponse:
     [
         (b'{"a":[1]}', "application/json; charset=utf-8", {"a": [1]}),
         (b'{"a":1}', "application/problem+json", {"a": 1}),
+        (b'{"a":1}', "text/json; charset=utf-8", {"a": 1}),
         (b'{"a":1}', "text/plain", '{"a":1}'),
         (b"caf\xe9", "text/plain; charset=latin-1", "café"),
         (b"caf\xe9", "text/plain", "Y2Fm6Q=="),
