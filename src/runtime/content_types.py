@@ -168,6 +168,12 @@ def extended_parameter(parameters: Mapping[str, str], name: str) -> str | None:
         return None
 
 
+def widest(name: str) -> str:
+    """The charset that a name means in practice, as Python knows it (Encoding standard, 4.2)."""
+    known = known_charset(name) or "utf-8"
+    return _WIDER.get(known, [known])[-1]
+
+
 def known_charset(name: str) -> str | None:
     """The name by which Python knows a charset; None for one that it does not know."""
     label = name.strip().lower()

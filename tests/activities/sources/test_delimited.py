@@ -151,6 +151,89 @@ def test_quotation_marks_that_are_meant_are_read(
     assert grid(opened(tmp_path / "file", content, delimiter=",")) == [["Name", "Note"], *rows]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-32-be", "utf-32-le"])
+@pytest.mark.parametrize("names", ["Name,Qty", "Näme,Qty", "É,Qty", "sep=,\r\nName,Qty"])
+def test_an_encoding_shows_in_its_zeros(tmp_path: Path, encoding: str, names: str) -> None:
+    content = f"{names}\r\nKöln,1\r\n" + "東京,2\r\n" * 20_000
+    table = opened(tmp_path / "file", content.encode(encoding))
+    assert table.encoding == encoding
+    assert grid(table)[1:3] == [["Köln", "1"], ["東京", "2"]]
+
+
+CHARSETS = [
+    ("cp1252", "Name\nKöln\n"),
+    ("cp1252", "Nom,Ville\nHélène,Genève\nJérôme,Nîmes\n"),
+    ("cp1252", "Nombre,Ciudad\nIñigo,A Coruña\nMuñoz,Logroño\n"),
+    ("cp1252", "Nome,Città\nNiccolò,Forlì\nLucia,Cefalù\n"),
+    ("cp1252", "Nome,Cidade\nJoão,São Paulo\nInês,Brasília\n"),
+    ("cp1252", "Navn,By\nSøren,Århus\nBjørn,Tromsø\n"),
+    ("cp1252", "Nimi,Kaupunki\nPäivi,Hyvinkää\n"),
+    ("cp1252", "Name,Price\na,5 €\nb,“x”\n"),
+    ("cp1252", "Ort,Plz\n" + "Berlin,10115\n" * 50 + "Köln,50667\n"),
+    ("cp1250", "Imię,Miasto\nŁukasz,Łódź\nGrażyna,Poznań\n"),
+    ("cp1250", "Név,Város\nGyőző,Győr\nÁrpád,Hódmezővásárhely\n"),
+    ("cp1251", "Имя,Город\nИван,Москва\nПётр,Тверь\n"),  # noqa: RUF001
+    ("koi8-r", "Имя,Город\nИван,Москва\nПётр,Тверь\n"),  # noqa: RUF001
+    ("cp1253", "Όνομα,Πόλη\nΓιώργος,Αθήνα\n"),  # noqa: RUF001
+    ("cp1254", "Ad,Şehir\nİpek,Muğla\nGülşen,Iğdır\n"),  # noqa: RUF001
+    ("cp1255", "שם,עיר\nדוד,חיפה\n"),  # noqa: RUF001
+    ("cp1256", "اسم,مدينة\nمحمد,القاهرة\n"),
+    ("cp1257", "Vardas,Miestas\nŽygimantas,Šiauliai\nEglė,Klaipėda\n"),
+    ("shift_jis", "名前,数\n東京都,1\n大阪府,2\n"),
+    ("euc_jp", "名前,数\n東京都,1\n大阪府,2\n"),
+    ("gbk", "名称,数量\n北京市,1\n上海市,2\n"),
+    ("big5", "名稱,城市\n王小明,台北市\n"),
+    ("euc_kr", "이름,도시\n김철수,서울\n"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "content"), CHARSETS)
+def test_an_encoding_that_nothing_says_is_recognized(
+    tmp_path: Path, encoding: str, content: str
+) -> None:
+    rows = grid(opened(tmp_path / "file", content.encode(encoding)))
+    assert rows == grid(opened(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize("content", [b"Name,Qty\na\x00b,1\n", b"\x00\x00,1\n", b"a,\x00\n"])
+def test_a_zero_in_a_text_is_no_encoding(tmp_path: Path, content: bytes) -> None:
+    assert opened(tmp_path / "file", content).encoding == "utf-8"
+
+
+@pytest.mark.parametrize("content", ["Name\nKöln", "Name,Qty\na,ü", "Name\nä"])
+def test_a_last_character_counts(tmp_path: Path, content: str) -> None:
+    rows = grid(opened(tmp_path / "file", content.encode("cp1252")))
+    assert rows == grid(opened(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('Name, Note\na, "x, y"\nb, "z"\n', [["a", "x, y"], ["b", "z"]]),
+        ('Name;  Note\n"a";  "x; y"\nb;  z\n', [["a", "x; y"], ["b", "z"]]),
+        ('Name, Note\na, "two\nlines"\n', [["a", "two\nlines"]]),
+        ('Name, Note\na, "say ""yes"""\n', [["a", 'say "yes"']]),
+        # Nothing is gained: these marks are a part of their text.
+        ('Name,Note\na, "x\nb,y\n', [["a", ' "x'], ["b", "y"]]),
+        ('Name,Note\na,"b, ""c"""\nd, e\n', [["a", 'b, "c"'], ["d", " e"]]),
+    ],
+)
+def test_a_quotation_mark_may_stand_behind_spaces(
+    tmp_path: Path, content: str, expected: list[list[Any]]
+) -> None:
+    assert grid(opened(tmp_path / "file", content))[1:] == expected
+
+
+def test_a_quotation_mark_behind_spaces_is_closed_too(tmp_path: Path) -> None:
+    content = "Name, Note\n" + 'a, "x, y"\n' * 200 + 'b, "z\nc, d\n'
+    assert "in line 202 is not closed" in problem(tmp_path / "file", content).message
+
+
+@pytest.mark.parametrize("end", ["\x1a", "\x1a\r\n", "\r\n\x1a"])
+def test_a_mark_of_the_end_is_no_row(tmp_path: Path, end: str) -> None:
+    assert grid(opened(tmp_path / "file", f"A,B\r\n1,2\r\n{end}")) == [["A", "B"], ["1", "2"]]
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

@@ -1,14 +1,16 @@
 """Delimited text: CSV, TSV and similar formats (RFC 4180, and common deviations from it)."""
 
+import codecs
 import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
+from json import detect_encoding
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from charset_normalizer import from_bytes
+from chardetng_py import detect
 
 from activities.sources.readers.table import (
     Row,
@@ -22,6 +24,7 @@ from activities.sources.readers.table import (
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
+from runtime.content_types import known_charset, widest
 
 _Line: TypeAlias = tuple[int, list[str]]
 """A line of cells and its number, counted from 1."""
@@ -31,11 +34,18 @@ _DELIMITERS = ",;\t|"
 _STATED = re.compile(r'("?)sep=([^\w\s"]|\t)\2*\1', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_BYTE_ORDER_MARKS = (
-    (b"\xef\xbb\xbf", "utf-8-sig"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
+_MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
+"""Encodings that a byte order mark says."""
+_END_OF_FILE = "\x1a"
+"""What DOS programs write behind the last line."""
+
+
+class _Form(NamedTuple):
+    """The form of a file; `spaced` says that spaces stand before quotation marks of cells."""
+
+    encoding: str
+    delimiter: str
+    spaced: bool
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Table:
@@ -43,10 +53,10 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
 
     The row of headers counts from the first line that holds a value, as that of a workbook does.
     """
-    encoding, delimiter = _form(path, options)
+    form = _form(path, options)
 
     def lines() -> Iterator[_Line]:
-        return dropwhile(_is_blank, enumerate(_read(path, encoding, delimiter), start=1))
+        return dropwhile(_is_blank, enumerate(_read(path, form), start=1))
 
     header = options.header_row
     if header is None:
@@ -77,19 +87,25 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
         headers,
         lambda: bounded(rows()),
         header_row=header,
-        delimiter=delimiter,
-        encoding=encoding,
+        delimiter=form.delimiter,
+        encoding=form.encoding,
         numbers=numbers,
     )
 
 
-def _form(path: Path, options: ReadOptions) -> tuple[str, str]:
-    """The encoding and the delimiter of a file."""
+def _form(path: Path, options: ReadOptions) -> _Form:
     with path.open("rb") as file:
         sample = file.read(_SAMPLE)
     _check_kind(sample)
     encoding = options.encoding or _encoding(sample, options.charset)
-    return encoding, _delimiter(sample, encoding, options)
+    try:
+        text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
+    except LookupError:
+        refuse(f"Unknown encoding {encoding}.")
+    lines = text.splitlines()[:100]
+    lines = lines[:-1] if len(lines) > 1 and len(sample) == _SAMPLE else lines
+    delimiter = _delimiter(text, lines, options)
+    return _Form(encoding, delimiter, _is_spaced(lines, delimiter))
 
 
 def _cells(line: list[str]) -> Row:
@@ -124,21 +140,26 @@ def _check_kind(sample: bytes) -> None:
         refuse("The file is a workbook, not delimited text. Choose the format xlsx, xls or ods.")
 
 
-def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
+def _read(path: Path, form: _Form) -> Iterator[list[str]]:
     try:
-        with path.open(encoding=encoding, newline="") as text:
-            yield from read_lines(bounded_lines(text), delimiter)
+        with path.open(encoding=form.encoding, newline="") as text:
+            yield from read_lines(bounded_lines(text), form.delimiter, spaced=form.spaced)
     except (UnicodeError, LookupError):
-        refuse(f"The file is not encoded in {encoding}. Choose its encoding.")
+        refuse(f"The file is not encoded in {form.encoding}. Choose its encoding.")
 
 
 def read_lines(
-    lines: Iterable[str], delimiter: str = ",", longest: int = 4 * MAX_CELL_BYTES
+    lines: Iterable[str],
+    delimiter: str = ",",
+    longest: int = 4 * MAX_CELL_BYTES,
+    *,
+    spaced: bool = False,
 ) -> Iterator[list[str]]:
     """The cells of each row of delimited text, whose lines keep their ends.
 
-    A first line `sep=;`, which sets the delimiter for Excel, is skipped. Raises SourceProblem,
-    which names the line where a quotation mark begins that nothing closes.
+    A first line `sep=;`, which sets the delimiter for Excel, is skipped; so is a mark of the end of
+    the file. If `spaced`, a quotation mark behind spaces begins a cell. Raises SourceProblem, which
+    names the line where a quotation mark begins that nothing closes.
     """
     csv.field_size_limit(longest)
     # The lines of the row that is read, and the number of lines before it.
@@ -149,24 +170,25 @@ def read_lines(
         nonlocal at_end, read
         for number, line in enumerate(lines):
             plain = line.lstrip("\ufeff") if number == 0 else line
-            if number == 0 and stated_delimiter(plain):
+            if (number == 0 and stated_delimiter(plain)) or plain.rstrip() == _END_OF_FILE:
                 read += 1
                 continue
             row.append(plain)
             yield plain
         at_end = True
 
-    reader = csv.reader(taken(), delimiter=delimiter)
+    reader = csv.reader(taken(), delimiter=delimiter, skipinitialspace=spaced)
+    behind = re.compile(f"[{re.escape(delimiter)}\r\n]{' *' if spaced else ''}")
     try:
         for cells in reader:
             if at_end or len(row) > 1:
-                _check_quotes(row, read, delimiter)
+                _check_quotes(row, read, behind)
             read += len(row)
             row.clear()
             yield cells
     except csv.Error:
         most = MAX_CELL_BYTES // 1024
-        _check_quotes(row, read, delimiter, f", or the cell is longer than {most} KiB")
+        _check_quotes(row, read, behind, f", or the cell is longer than {most} KiB")
         refuse(f"A cell in line {read + 1} is too long: the limit is {most} KiB.")
 
 
@@ -176,14 +198,16 @@ def stated_delimiter(line: str) -> str | None:
     return None if found is None else found[2]
 
 
-def _check_quotes(row: Sequence[str], before: int, delimiter: str, but: str = "") -> None:
-    """Refuse a quotation mark that nothing closes, or only one that begins a cell further below."""
+def _check_quotes(row: Sequence[str], before: int, behind: re.Pattern[str], but: str = "") -> None:
+    """Refuse a quotation mark that nothing closes, or only one that begins a cell further below.
+
+    `behind` is what stands between two cells.
+    """
     text, place = "".join(row), 0
-    behind = re.compile(f"[{re.escape(delimiter)}\r\n]")
     while place < len(text):
         if text[place] == '"':
             quoted = _QUOTED.match(text, place)
-            if quoted is None or _begins_another(text, quoted, delimiter):
+            if quoted is None or _begins_another(text, quoted, behind):
                 line = before + 1 + len(_LINE_END.findall(text, 0, place))
                 refuse(
                     f"The quotation mark that begins a cell in line {line} is not closed{but}."
@@ -194,14 +218,16 @@ def _check_quotes(row: Sequence[str], before: int, delimiter: str, but: str = ""
         place = len(text) if following is None else following.end()
 
 
-def _begins_another(text: str, quoted: re.Match[str], delimiter: str) -> bool:
+def _begins_another(text: str, quoted: re.Match[str], behind: re.Pattern[str]) -> bool:
     """True when the mark that closes a cell of several lines is where a cell begins."""
     last = quoted.end() - 1
+    following = text[last + 1 : last + 2]
     return (
-        text[last - 1] in {delimiter, "\r", "\n"}
+        behind.fullmatch(text[last - 1]) is not None
         and last - 1 > quoted.start()
         and _LINE_END.search(quoted[0]) is not None
-        and text[last + 1 : last + 2].strip() not in {"", delimiter}
+        and bool(following.strip())
+        and behind.fullmatch(following) is None
     )
 
 
@@ -216,39 +242,31 @@ def _as_wide(line: list[str], width: int) -> Row:
 
 
 def _encoding(sample: bytes, declared: str | None) -> str:
-    """The encoding of the text: by its mark, else UTF-8 if it is that, else as it is declared.
+    """The encoding of the text: by its mark or zeros, else UTF-8 if it is that, else as declared.
 
     Without a declaration that Python knows it is the most likely one.
     """
-    for mark, name in _BYTE_ORDER_MARKS:
-        if sample.startswith(mark):
-            return name
-    try:
-        # The sample may end within a character.
-        sample[: sample.rfind(b"\n") + 1 or None].decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(sample) - 4:
-            if declared is not None and _is_known(declared):
-                return declared
-            found = from_bytes(sample).best()
-            return "cp1252" if found is None else found.encoding
-    return "utf-8"
+    detected = detect_encoding(sample)
+    if detected in _MARKED or (detected != "utf-8" and _is_read_in(detected, sample)):
+        return detected
+    if _is_read_in("utf-8", sample):
+        return "utf-8"
+    if declared is not None and known_charset(declared) is not None:
+        return declared
+    return widest(detect(sample))
 
 
-def _is_known(encoding: str) -> bool:
+def _is_read_in(encoding: str, sample: bytes) -> bool:
+    """True for bytes in an encoding; a sample of more may end within a character."""
     try:
-        "".encode(encoding)
-    except LookupError:
+        codecs.getincrementaldecoder(encoding)().decode(sample, len(sample) < _SAMPLE)
+    except UnicodeDecodeError:
         return False
     return True
 
 
-def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:
+def _delimiter(text: str, lines: Sequence[str], options: ReadOptions) -> str:
     """The delimiter: as chosen, as stated, or what divides most lines into equally many cells."""
-    try:
-        text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
-    except LookupError:
-        refuse(f"Unknown encoding {encoding}.")
     stated = stated_delimiter(text.partition("\n")[0].partition("\r")[0])
     if options.format is TableFormat.TSV:
         return stated or "\t"
@@ -256,15 +274,23 @@ def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:
         return options.delimiter
     if stated is not None:
         return stated
-    lines = text.splitlines()[:100]
-    lines = lines[:-1] if len(lines) > 1 and len(sample) == _SAMPLE else lines
+    return max(_DELIMITERS, key=lambda delimiter: _evenness(lines, delimiter))
 
-    def score(delimiter: str) -> tuple[int, int]:
-        try:
-            widths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
-        except csv.Error:
-            return 0, 0
-        width, times = max(widths.items(), key=lambda one: (one[1], one[0]), default=(0, 0))
-        return (times, width) if width > 1 else (0, 0)
 
-    return max(_DELIMITERS, key=score)
+def _evenness(lines: Sequence[str], delimiter: str, *, spaced: bool = False) -> tuple[int, int]:
+    """The lines of the most frequent width, and that width; none where no line is divided."""
+    try:
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=spaced)
+        widths = Counter(len(row) for row in rows if row)
+    except csv.Error:
+        return 0, 0
+    width, times = max(widths.items(), key=lambda one: (one[1], one[0]), default=(0, 0))
+    return (times, width) if width > 1 else (0, 0)
+
+
+def _is_spaced(lines: Sequence[str], delimiter: str) -> bool:
+    """True for lines such as `a, "b, c"`, which are as even if the spaces are passed over."""
+    begins = re.compile(rf'{re.escape(delimiter)} +"(?!")')
+    if not any(map(begins.search, lines)):
+        return False
+    return _evenness(lines, delimiter, spaced=True) >= _evenness(lines, delimiter)

@@ -20,6 +20,7 @@ from activities.sources.readers.table import (
     check_count,
     headers_of,
     refuse,
+    unique,
 )
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
@@ -204,7 +205,8 @@ def _flatten(value: Mapping[str, Any], prefix: str, cells: dict[str, Cell], dept
         if isinstance(inner, dict) and inner and depth > 1:
             _flatten(inner, f"{name}.", cells, depth - 1)
         else:
-            cells[name] = cell(inner)
+            # A key may be written as the way to a nested one is.
+            cells[unique(name, cells)] = cell(inner)
 
 
 def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """The table every reader gives: its headers, and its rows, which can be read repeatedly."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import IO, AnyStr, NoReturn
 
@@ -105,13 +105,17 @@ def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     headers: list[str] = []
     for place in range(width):
         value = cells[place] if cells is not None and place < len(cells) else None
-        name = header(value) or column_letter(place)
-        unique, number = name, 1
-        while unique in headers:
-            number += 1
-            unique = f"{name} ({number})"
-        headers.append(unique)
+        headers.append(unique(header(value) or column_letter(place), headers))
     return headers
+
+
+def unique(name: str, taken: Container[str]) -> str:
+    """The name of a column, numbered if it is taken."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
 
 
 def bounded_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
