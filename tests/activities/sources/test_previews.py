@@ -297,3 +297,11 @@ def test_a_long_file_is_sampled_and_says_so(tmp_path: Path) -> None:
     assert (found["rowsRead"], found["sampled"]) == (PROFILED, True)
     everything = answered(path, replace(Describe(0, None)))
     assert from_json(everything[0][1:])["proposed"]["dateOrder"] == "dmy"
+
+
+def test_a_key_that_is_written_as_a_way_is_a_column_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text('[{"a.b": 1, "a": {"b": 2, "c": 3}}, {"a": {"b": 4}}]')
+    table = open_table([path], ReadOptions(TableFormat.JSON))
+    assert table.headers == ["a.b", "a.b (2)", "a.c"]
+    assert [*map(list, table.rows())] == [[1, 2, 3], [4, None, None]]

@@ -173,7 +173,9 @@ def _truth(attributes: Mapping[str, str], _meaning: object) -> Cell:
 READERS: Mapping[str, Callable[[Mapping[str, str], _Meaning], Cell]] = {
     "float": _number,
     "percentage": lambda attributes, _: Percent(attributes[VALUE]),
-    "currency": lambda attributes, _: Amount(attributes[VALUE]),
+    "currency": lambda attributes, _: Amount(
+        attributes[VALUE], attributes.get(f"{OFFICE}currency", "")
+    ),
     "date": _date,
     "time": _time,
     "boolean": _truth,

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import LOST
+from models.sources.tabular.rules.cells import Amount, Percent
 from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions, offset_of
+from models.sources.tabular.rules.rejections import reason
 
 K = FieldKind
 POINT, COMMA = Conventions(), Conventions(decimal_separator=",")
@@ -19,7 +21,7 @@ SPACES = (" ", "\u00a0", "\u2007", "\u2009", "\u202f")
 APOSTROPHES = ("'", "\u2019")
 
 
-def converted(text: str, kind: FieldKind, conventions: Conventions = POINT, **settings: Any) -> Any:
+def converted(text: Any, kind: FieldKind, conventions: Conventions = POINT, **settings: Any) -> Any:
     spec = FieldSpec(id=UUID(int=0), key="field", label="", kind=kind, settings=settings)
     return converter(spec, conventions)(text)
 
@@ -113,6 +115,55 @@ def test_an_amount_is_read_with_its_currency(
 def test_an_amount_of_another_currency_is_lost() -> None:
     assert converted("5 EUR", K.CURRENCY, currencyCode="EUR") == 5
     assert converted("5 USD", K.CURRENCY, currencyCode="EUR") is LOST
+
+
+CURRENCIES = [
+    ("5 €", "EUR", True),
+    ("$5", "USD", True),
+    ("$5", "CAD", True),
+    ("US$5", "USD", True),
+    ("kr 5", "NOK", True),
+    ("5 Fr.", "CHF", True),
+    ("¥5", "JPY", True),
+    ("5", "EUR", True),
+    ("֏5", "AMD", True),
+    ("$5", "EUR", False),
+    ("£5", "EUR", False),
+    ("$5 USD", "CAD", False),
+    ("US$5", "CAD", False),
+    ("¥5", "USD", False),
+    ("5 kr", "EUR", False),
+    ("5 zł", "CZK", False),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "fits"), CURRENCIES)
+def test_a_sign_of_another_currency_is_lost(text: str, code: str, fits: bool) -> None:
+    assert converted(text, K.CURRENCY, currencyCode=code) == (5 if fits else LOST)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (Percent(0.256), "25.6%"),
+        (Percent(5), "500%"),
+        (Percent(0.07), "7%"),
+        (Amount(1234.5, "EUR"), "1234.5 EUR"),
+        (Amount(5), "5"),
+    ],
+)
+def test_a_text_says_what_the_file_shows(cell: Percent | Amount, expected: str) -> None:
+    assert converted(cell, K.TEXT) == expected
+
+
+def test_an_amount_fits_the_field_of_its_currency() -> None:
+    field = FieldSpec(
+        id=UUID(int=0), key="a", label="", kind=K.CURRENCY, settings={"currencyCode": "EUR"}
+    )
+    assert reason(field, POINT, "$5") == "An amount of another currency than EUR."
+    assert reason(field, POINT, "five") == "Not an amount."
+    cells = [Amount(5, "EUR"), Amount(5, "USD"), Amount(5)]
+    assert [*map(converter(field, POINT), cells)] == [5, LOST, 5]
 
 
 @given(

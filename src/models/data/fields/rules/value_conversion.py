@@ -6,7 +6,7 @@ preview of a conversion counts it.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, localcontext
@@ -141,7 +141,7 @@ def _read_number(text: str, spec: FieldSpec) -> Decimal:
         return read_number(text, "%" if spec.kind is FieldKind.PERCENT else "")
     amount = read_amount(text)
     own = spec.settings.get("currencyCode")
-    if own is not None and amount.code not in {None, own}:
+    if own is not None and not is_one_currency({*amount.currencies, own}):
         raise InvalidValueError("is an amount of another currency")
     return amount.number
 
@@ -318,6 +318,45 @@ _CODES = (
 )
 CURRENCIES = frozenset(_CODES.split())
 """The codes of currencies that are in use (ISO 4217)."""
+_DOLLARS = (
+    "USD ARS AUD BBD BMD BND BSD BZD CAD CLP COP CUP DOP FJD GYD HKD JMD KYD LRD MXN NAD NIO NZD"
+    " SBD SGD SRD TTD TWD UYU XCD ZWG"
+)
+_SIGNS: Mapping[str, frozenset[str]] = {
+    sign: frozenset(codes.split())
+    for sign, codes in {
+        "$": _DOLLARS,
+        "US$": "USD",
+        "A$": "AUD",
+        "AU$": "AUD",
+        "C$": "CAD NIO",
+        "CA$": "CAD",
+        "HK$": "HKD",
+        "NZ$": "NZD",
+        "S$": "SGD",
+        "NT$": "TWD",
+        "MX$": "MXN",
+        "R$": "BRL",
+        "€": "EUR",
+        "£": "GBP EGP FKP GIP LBP SDG SHP SSP SYP",
+        "¥": "JPY CNY",
+        "₹": "INR",
+        "₽": "RUB",
+        "₺": "TRY",
+        "₩": "KRW KPW",
+        "₪": "ILS",
+        "₫": "VND",
+        "₴": "UAH",
+        "₦": "NGN",
+        "฿": "THB",
+        "kr": "SEK DKK ISK NOK",
+        "zł": "PLN",
+        "Kč": "CZK",
+        "Fr": "CHF BIF DJF GNF KMF RWF XAF XOF XPF",
+        "Rs": "INR LKR MUR NPR PKR SCR",
+    }.items()
+}
+"""The currencies that a sign may mean; a sign that is not here may mean any."""
 _CURRENCY = (
     r"(?:[A-Z]{3}|[A-Z]{0,2}[$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0e3f\u17db\u20a0-\u20cf\ufdfc]"
     r"|kr[.]?|zł|Kč|Fr[.]|Rs[.]?)"
@@ -339,6 +378,16 @@ class Amount:
     def code(self) -> str | None:
         """The code of its currency, if it states one."""
         return next((each for each in self.currencies if each in CURRENCIES), None)
+
+
+def is_one_currency(stated: Iterable[str]) -> bool:
+    """True for signs and codes of currencies that may all mean the same one."""
+    signs, codes = set[str](), set[str]()
+    for each in stated:
+        (codes if each in CURRENCIES else signs).add(each.removesuffix("."))
+    if len(signs) > 1 or len(codes) > 1:
+        return False
+    return all(codes <= _SIGNS.get(sign, codes) for sign in signs)
 
 
 def read_amount(text: str) -> Amount:

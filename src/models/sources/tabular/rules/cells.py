@@ -1,7 +1,7 @@
 """One cell of a foreign row, the same for every format of file."""
 
 from datetime import date, datetime, time, timedelta
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -16,9 +16,15 @@ class Percent(float):
 
 
 class Amount(float):
-    """A number that its file shows with the sign of a currency."""
+    """A number that its file shows with a currency, whose code is empty where the file has none."""
 
-    __slots__ = ()
+    __slots__ = ("currency",)
+    currency: str
+
+    def __new__(cls, number: float | str, currency: str = "") -> Self:
+        amount = super().__new__(cls, number)
+        amount.currency = currency
+        return amount
 
 
 Typed: TypeAlias = (

@@ -19,7 +19,12 @@ from uuid import UUID
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
-from models.data.fields.rules.value_conversion import LOST, convert_value, read_amount
+from models.data.fields.rules.value_conversion import (
+    LOST,
+    convert_value,
+    is_one_currency,
+    read_amount,
+)
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import (
@@ -211,6 +216,8 @@ class ColumnProfile:
     says_yes_or_no: bool = False
     certain: bool = False
     """True when a cell alone is what the kinds say."""
+    currencies: set[str] = field(default_factory=set)
+    """Signs and codes of its amounts, until they are of several currencies."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -223,6 +230,8 @@ class ColumnProfile:
         if not isinstance(value, str):
             self._keep(_TYPED[type(value)])
             self.certain = True
+            if isinstance(value, Amount) and value.currency:
+                self._note_currencies(value.currency)
             return
         self.texts += 1
         plain = value.strip()
@@ -234,6 +243,8 @@ class ColumnProfile:
             self._keep(self._kinds_of(_written(plain, self.conventions)))
         elif self._open:
             self._part(plain, way)
+        if FieldKind.CURRENCY in self._open:
+            self._note_currencies(*_currencies_of(plain, self.readings))
         if len(self.choices) <= MAX_CHOICES:
             self.choices.add(plain)
         self.long = self.long or len(value) > _LONG_TEXT or "\n" in value
@@ -244,6 +255,12 @@ class ColumnProfile:
             return
         self._groups = [(kinds & found, readings) for kinds, readings in self._groups]
         self._open &= found
+
+    def _note_currencies(self, *stated: str) -> None:
+        """Take the currency of an amount into account: 5 € and $5 are no numbers of one field."""
+        self.currencies.update(stated)
+        if not is_one_currency(self.currencies):
+            self._keep(frozenset(_PREFERRED) - NUMERIC_KINDS)
 
     def _part(self, text: str, way: Way | None) -> None:
         """Keep the kinds that a text is by each of the conventions."""
@@ -297,6 +314,14 @@ def _written(text: str, conventions: Conventions) -> str:
         return conventions.number(conventions.day(text))
     except InvalidValueError:
         return text
+
+
+def _currencies_of(
+    text: str, readings: Mapping[Conventions, frozenset[FieldKind]]
+) -> Sequence[str]:
+    """The signs and codes of an amount, by the first conventions which make it one."""
+    reading = next(one for one, kinds in readings.items() if FieldKind.CURRENCY in kinds)
+    return read_amount(_written(text, reading)).currencies
 
 
 def _is_choice(text: str) -> bool:

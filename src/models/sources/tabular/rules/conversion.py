@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from pydantic_core import to_json
 
 from models.core.base import Id
-from models.core.values import EXACT, InvalidValueError, stored_moment
+from models.core.values import EXACT, InvalidValueError, all_digits, stored_moment
 from models.data.fields.rules.fields import (
     NUMERIC_KINDS,
     TITLE_KEY,
@@ -22,7 +22,13 @@ from models.data.fields.rules.fields import (
     FieldValue,
     Option,
 )
-from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, Lost, convert_value
+from models.data.fields.rules.value_conversion import (
+    LOST,
+    TEXT_KINDS,
+    Lost,
+    convert_value,
+    digits,
+)
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
@@ -72,7 +78,7 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
             return _from_json(spec, value)
         else:
             # 1, 1.0 and true are equal, and not the same cell.
-            cell = (type(value), value)
+            cell = (type(value), value, getattr(value, "currency", None))
         if cell in cache:
             return cache[cell]
         if isinstance(value, str):
@@ -165,10 +171,25 @@ def _from_number(spec: FieldSpec, value: float) -> FieldValue | Lost:
 
 
 def _from_percent(spec: FieldSpec, value: Percent) -> FieldValue | Lost:
-    if spec.kind is not FieldKind.PERCENT:
-        return _from_number(spec, value)
     # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
-    return convert_value(_NUMBER, spec, float(Decimal(repr(float(value))) * 100))
+    if spec.kind is FieldKind.PERCENT:
+        return convert_value(_NUMBER, spec, float(_hundredfold(value)))
+    if spec.kind in TEXT_KINDS:
+        return convert_value(_TEXT, spec, f"{all_digits(_hundredfold(value))}%")
+    return _from_number(spec, value)
+
+
+def _hundredfold(value: Percent) -> Decimal:
+    return Decimal(repr(float(value))) * 100
+
+
+def _from_amount(spec: FieldSpec, value: Amount) -> FieldValue | Lost:
+    own = spec.settings.get("currencyCode")
+    if spec.kind is FieldKind.CURRENCY and own and value.currency not in {"", own}:
+        return LOST
+    if spec.kind in TEXT_KINDS and value.currency:
+        return convert_value(_TEXT, spec, f"{digits(float(value))} {value.currency}")
+    return _from_number(spec, value)
 
 
 def _from_moment(spec: FieldSpec, value: datetime) -> FieldValue | Lost:
@@ -206,7 +227,7 @@ _BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
     int: _from_number,
     float: _from_number,
     Percent: _from_percent,
-    Amount: _from_number,
+    Amount: _from_amount,
     date: _from_day,
     datetime: _from_moment,
     time: _from_time,

@@ -334,7 +334,8 @@ _SIGNS = re.compile(rf"[()+{_MINUS}]")
 _NEGATIVE = re.compile(rf"[{_MINUS}][|]|[|][{_MINUS}]|[(][|][)]")
 _NOT_DIGITS = re.compile(r"[^0-9]")
 _DOUBTFUL = re.compile(
-    rf"[0-9]{{3}}(?: [0-9]{{3}})+|[+][0-9]{{1,3}}(?: [0-9]{{3}})+|[(][0-9]+[)]|[0-9]+[{_MINUS}]"
+    rf"[0-9]{{3}}(?: [0-9]{{3}})+|[+][0-9]{{1,3}}(?: [0-9]{{3}})+|[+][0-9]{{7,15}}"
+    rf"|[(][0-9]+[)]|[0-9]+[{_MINUS}]"
 )
 _LONGEST_MOMENT = 120
 _ISO = re.compile(

@@ -150,6 +150,8 @@ def _number_reason(spec: FieldSpec, conventions: Conventions, value: Cell) -> st
             return f"Less than the minimum of {lowest:g}."
         if highest is not None and number > highest:
             return f"Greater than the maximum of {highest:g}."
+        if code := spec.settings.get("currencyCode"):
+            return f"An amount of another currency than {code}."
     other = replace(conventions, decimal_separator="," if _points(conventions) else ".")
     if isinstance(value, str) and number is LOST and _fits(unbounded, other, value):
         return f"Uses a decimal {'comma' if _points(conventions) else 'point'}."
