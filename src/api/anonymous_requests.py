@@ -1,4 +1,4 @@
-"""Requests without an account: calls of webhooks, and visits through share links.
+"""Requests without an account: calls of webhooks, visits through share links, submitted forms.
 
 The router of webhooks calls `called_webhook`, `delivery_of` and `answer`.
 """
@@ -29,7 +29,8 @@ from models.automation.webhooks.commands import (
 )
 from models.automation.webhooks.rules import Delivery
 from models.core.access.rules import Principal, PrincipalType
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
+from models.data.forms.quotas import Quota, Submitter
 from models.workspace.share_links.visitors import Visitor, VisitRequest, admit
 from runtime.database import UnitOfWork
 from runtime.errors import (
@@ -210,3 +211,18 @@ def _header(request: ApiRequest, name: str) -> str | None:
     if len(values) > 1:
         raise ValidationError.at(name, "Send the header only once.")
     return values[0].decode("latin-1") if values else None
+
+
+def submitter_of(request: ApiRequest, item_id: Id | None) -> Submitter:
+    """Count a submission of a public form in this process, and say who sends it to count in all.
+
+    Raises TooOftenError.
+    """
+    services = request.services
+    address = services.limits.take_submission(item_id, request.scope)
+    settings = services.settings
+    return Submitter(
+        services.keys.digest(f"form {item_id} {address}".encode()),
+        Quota.of(settings.rate_limit_form_address, settings.rate_limit_form_address_burst),
+        Quota.of(settings.rate_limit_form, settings.rate_limit_form_burst),
+    )

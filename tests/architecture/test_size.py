@@ -55,7 +55,6 @@ SMALL = {
     "models/automation/run_undos/rules.py": "operations over runs read its bounds and errors, too",
     "models/automation/run_undos/tables.py": "the table of a resource",
     "models/core/pauses/tables.py": "the tables of a resource",
-    "models/data/forms/tables.py": "the tables of a resource",
     "models/data/views/tables.py": "the table of a resource",
     "models/messages/notifications/tables.py": "the table of a resource",
     "models/messages/webhook_endpoints/tables.py": "the table of a resource",

@@ -23,6 +23,7 @@ from models.automation.run_statistics.sums import purge_sums, settle_runs
 from models.automation.webhooks.commands import purge_receipts
 from models.content.files.commands import purge_files, purge_trash, sweep_orphans
 from models.core.idempotency import purge_replies
+from models.data.forms.tables import purge_quotas
 from models.data.records.commands import purge_records
 from models.data.records.queries import merge_counts
 from models.data.time_entries.writes import purge_discarded
@@ -108,6 +109,7 @@ class RetentionActivities:
                 return (
                     await purge_replies(work)
                     or await purge_receipts(work)
+                    or await purge_quotas(work)
                     or await purge_mirror(work)
                     or await purge_calls(work)
                     or await purge_previews(work)

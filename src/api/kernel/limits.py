@@ -190,10 +190,15 @@ class RateLimits:
         started = self.run_starts.take(caller) if starts_run else None
         return started or quota
 
-    def take_submission(self, form: Hashable, scope: Scope) -> None:
-        """Count a submission of a public form, by its form and address. Raises TooOftenError."""
-        self._form_addresses.take((form, client_address(scope, self._proxies)))
+    def take_submission(self, form: Hashable, scope: Scope) -> str:
+        """Count a submission of a public form, by its form and address, which it gives.
+
+        Raises TooOftenError.
+        """
+        address = client_address(scope, self._proxies)
+        self._form_addresses.take((form, address))
         self._forms.take(form)
+        return address
 
     def take_visit(self, scope: Scope) -> None:
         """Count the use of a link that needs no account, by its address. Raises TooOftenError."""

@@ -288,13 +288,13 @@ class RateSettings(BaseSettings):
     rate_limit_webhook_burst: int = Field(default=200, ge=1, le=1_000_000)
     """Calls of one webhook that a process takes at once."""
     rate_limit_form: float = Field(default=120, ge=0, le=1_000_000)
-    """Submissions a minute of one public form that a process takes on average; 0 sets no limit."""
+    """Submissions a minute of one public form on average; 0 sets no limit."""
     rate_limit_form_burst: int = Field(default=120, ge=1, le=1_000_000)
-    """Submissions of one public form that a process takes at once."""
+    """Submissions of one public form at once."""
     rate_limit_form_address: float = Field(default=10, ge=0, le=1_000_000)
     """Submissions of it a minute that come from one address; 0 sets no limit."""
     rate_limit_form_address_burst: int = Field(default=20, ge=1, le=1_000_000)
-    """Submissions of one public form from one address that a process takes at once."""
+    """Submissions of one public form from one address at once."""
     rate_limit_visitor: float = Field(default=10, ge=0, le=1_000_000)
     """Uses a second of links that need no account, from one address: sign-in links, share links,
     decisions by mail and resume URLs; 0 sets no limit."""

@@ -14,7 +14,7 @@ Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
 """Takes the chunks of a body."""
 
 _CODING_OVERHEAD = 64 * 1024
-"""What framing may add to a body that does not compress."""
+"""Bytes that framing may add to a body that does not compress."""
 _PIECE = 1024 * 1024
 """Bytes that are inflated at once, so that few do not become a buffer without bounds."""
 _MOST_CODINGS = 5
@@ -37,7 +37,7 @@ class Inflater:
         self._begun = False
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """What a chunk becomes; what stands behind the end is not a part of the body."""
+        """Decode a chunk; bytes behind the end are not a part of the body."""
         while chunk:
             if self._inflate.eof:
                 if not self._is_gzip or chunk[0] != 0x1F:
@@ -57,7 +57,7 @@ class Inflater:
             return self._inflate.decompress(chunk, _PIECE)
 
     def end(self) -> Iterator[bytes]:
-        """What is left behind the last chunk. Raises zlib.error for content that broke off."""
+        """Decode the rest behind the last chunk. Raises zlib.error for content that broke off."""
         if self._begun and not self._inflate.eof:
             yield self._inflate.flush()
             if not self._inflate.eof:
@@ -109,9 +109,9 @@ async def read_body(response: httpcore2.Response, host: str, limit: int, sink: S
     a coding that breaks off is no whole body. Raises ResponseTooLargeError, InvalidResponseError
     and httpcore2's errors.
     """
-    counted, size = _Counted(response, host, limit), 0
+    wire, size = _Counted(response, host, limit), 0
     try:
-        async with aclosing(_decoded(response, counted)) as pieces:
+        async with aclosing(_decoded(response, wire)) as pieces:
             async for piece in pieces:
                 size += len(piece)
                 if size > limit:
@@ -120,15 +120,15 @@ async def read_body(response: httpcore2.Response, host: str, limit: int, sink: S
                     await sink(piece)
     except zlib.error:
         raise InvalidResponseError(host) from None
-    return counted.received
+    return wire.received
 
 
-async def _decoded(response: httpcore2.Response, counted: _Counted) -> AsyncGenerator[bytes, None]:
+async def _decoded(response: httpcore2.Response, wire: _Counted) -> AsyncGenerator[bytes, None]:
     codings = _codings(response)
     if len(codings) > _MOST_CODINGS:
         raise zlib.error("too many codings")
     inflaters = [Inflater(coding) for coding in codings]
-    async with aclosing(counted.chunks()) as chunks:
+    async with aclosing(wire.chunks()) as chunks:
         async for chunk in chunks:
             for piece in _through(chunk, inflaters):
                 yield piece

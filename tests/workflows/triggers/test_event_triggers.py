@@ -15,6 +15,7 @@ from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.base import Id
 from models.data.forms.commands import create_form, submit_form
+from models.data.forms.quotas import Quota, Submitter
 from models.data.forms.shapes import SubmitForm
 from models.messages.events.store import data_source_finished, time_entry_completed
 from models.sources.data_sources.commands import create_data_source
@@ -24,6 +25,8 @@ from runtime.ids import new_id
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
+
+ANYBODY = Submitter(b"", Quota.of(0, 1), Quota.of(0, 1))
 
 
 @pytest_asyncio.fixture
@@ -54,7 +57,7 @@ async def test_a_submission_starts_runs_of_triggers_on_its_form(goods: Listening
     created = await goods.automation("record_created")
     async with goods.database.transaction() as work:
         answer = SubmitForm.model_validate({"data": {"title": "Hello", "price": 3}})
-        submitted = await submit_form(work, form_id, answer)
+        submitted = await submit_form(work, form_id, answer, ANYBODY)
     (run,) = await goods.runs(subscriber)
     told = run.trigger_payload
     assert run.source == "form"
@@ -74,7 +77,8 @@ async def test_a_refused_submission_starts_no_run(goods: Listening) -> None:
 
     async def submit() -> None:
         async with goods.database.transaction() as work:
-            await submit_form(work, form_id, SubmitForm.model_validate({"data": {"price": 3}}))
+            answer = SubmitForm.model_validate({"data": {"price": 3}})
+            await submit_form(work, form_id, answer, ANYBODY)
 
     with pytest.raises(ValidationError):
         await submit()

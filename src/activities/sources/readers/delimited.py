@@ -37,7 +37,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
 """Encodings that a byte order mark says."""
 _END_OF_FILE = "\x1a"
-"""What DOS programs write behind the last line."""
+"""The mark that DOS programs write behind the last line."""
 
 
 class _Form(NamedTuple):

@@ -109,10 +109,10 @@ def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     return headers
 
 
-def unique(name: str, taken: Container[str]) -> str:
-    """The name of a column, numbered if it is taken."""
+def unique(name: str, others: Container[str]) -> str:
+    """The name of a column, numbered if another has it."""
     free, number = name, 1
-    while free in taken:
+    while free in others:
         number += 1
         free = f"{name} ({number})"
     return free

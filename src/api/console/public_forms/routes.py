@@ -7,6 +7,7 @@ from dataclasses import replace
 from pydantic import ConfigDict
 from starlette.responses import Response
 
+from api.anonymous_requests import submitter_of
 from api.console.entered import Form
 from api.console.records.cells import outside_spec
 from api.console.records.entry import (
@@ -84,7 +85,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
     thanks: it makes one record.
     """
     item_id = parse_id(request.path_params["itemId"])
-    request.services.limits.take_submission(item_id, request.scope)
+    submitter = submitter_of(request, item_id)
     form = await queries.public_form(request.work, item_id)
     if not form.accepting:
         return _questions(request, form, [], 404)
@@ -96,7 +97,8 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
     while not problems:
         try:
             async with request.work.savepoint():
-                thanks = await commands.submit_form(request.work, item_id, SubmitForm(data=data))
+                sent = SubmitForm(data=data)
+                thanks = await commands.submit_form(request.work, item_id, sent, submitter)
         except ValidationError as refusal:
             problems = {detail.path: detail.message for detail in refusal.details}
             # Visitors can't correct what an address says wrongly, and are not asked for it.

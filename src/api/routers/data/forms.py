@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from api.anonymous_requests import submitter_of
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
@@ -68,8 +69,8 @@ async def submit_form(request: ApiRequest, body: SubmitForm) -> Data[SubmittedFo
     """Submit a response to a public form.
 
     Submissions that are sent again with the same `Idempotency-Key` make one record and get the same
-    answer for 24 hours. They are limited by form and by address.
+    answer for 24 hours. They are limited by form and by address, over all processes.
     """
     item_id = parse_id(request.path_params["itemId"])
-    request.services.limits.take_submission(item_id, request.scope)
-    return Data(await commands.submit_form(request.work, item_id, body))
+    submitter = submitter_of(request, item_id)
+    return Data(await commands.submit_form(request.work, item_id, body, submitter))

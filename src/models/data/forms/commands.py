@@ -14,6 +14,7 @@ from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
 from models.data.fields.queries import load_schema, require_edit
 from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
+from models.data.forms.quotas import Submitter, check_quotas, take_quotas
 from models.data.forms.rules import check_fields, default_fields, read_answers
 from models.data.forms.shapes import (
     CreateForm,
@@ -159,15 +160,18 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
     return copy_id
 
 
-async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) -> SubmittedForm:
+async def submit_form(
+    work: UnitOfWork, item_id: Id | None, body: SubmitForm, submitter: Submitter
+) -> SubmittedForm:
     """Create a record of the answers.
 
-    Raises `ValidationError` at `data.<key>`, and the same `NotFoundError` for a form that is not
-    public and for one that takes no answers now.
+    Raises `ValidationError` at `data.<key>`, the same `NotFoundError` for a form that is not public
+    and for one that takes no answers now, and `TooManySubmissionsError`.
     """
     found_form = await find_public(work, item_id, writing=True)
     if not found_form.open:
         raise NotFoundError("form")
+    await check_quotas(work, found_form.row.id, submitter)
     answers = read_answers(found_form.questions, body.data)
     row = found_form.row
     new_record = await create_record(
@@ -184,7 +188,8 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
             created_at=work.now,
         )
     )
-    # Last, so that other submissions wait for the lock on this row as briefly as possible.
+    # Last, so that other submissions wait for the locks on these rows as briefly as possible.
+    await take_quotas(work, row.workspace_id, row.id, submitter)
     result = await work.execute(
         update(form)
         .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)

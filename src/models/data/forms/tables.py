@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
 _ZERO = {"server_default": text("0")}
@@ -74,5 +75,27 @@ class FormSubmission(SQLModel, table=True):
     created_at: datetime = Field(sa_type=Timestamp)
 
 
+class FormQuota(SQLModel, table=True):
+    """A limit of submissions, by form and address: the moment at which it is full again.
+
+    The address is a digest under the secret of the platform, empty for the limit of the form.
+    """
+
+    __tablename__ = "form_quota"
+    __table_args__ = (
+        same_workspace("form_id", "form.id", ondelete="CASCADE"),
+        Index("ix_form_quota_full_at", "full_at"),
+    )
+
+    form_id: Id = Field(primary_key=True)
+    address: bytes = Field(sa_type=LargeBinary, primary_key=True)
+    workspace_id: Id
+    full_at: datetime = Field(sa_type=Timestamp)
+
+
 form = table_of(Form)
 form_submission = table_of(FormSubmission)
+form_quota = table_of(FormQuota)
+
+purge_quotas = Retention(form_quota, form_quota.c.full_at)
+"""Limits that are full again."""

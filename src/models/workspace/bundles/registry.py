@@ -85,6 +85,7 @@ LEFT_OUT: Mapping[str, str] = {
     "connection": _CREDENTIALS,
     "model_settings": _CREDENTIALS,
     "failing_connection": "is about a connection, which stays behind",
+    "form_quota": _TRANSIENT,
     "idempotency_reply": _TRANSIENT,
     "imported_resource": "keeps copies in step, by a connection that stays behind",
     "invitation": "its token was sent by the platform that it opens",
