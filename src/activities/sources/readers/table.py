@@ -109,10 +109,10 @@ def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     return headers
 
 
-def unique(name: str, others: Container[str]) -> str:
+def unique(name: str, names: Container[str]) -> str:
     """The name of a column, numbered if another has it."""
     free, number = name, 1
-    while free in others:
+    while free in names:
         number += 1
         free = f"{name} ({number})"
     return free
