@@ -84,6 +84,11 @@ def cron_problem(text: str) -> str | None:
     for spec, field in zip(_FIELDS, fields, strict=True):
         for part in field.split(","):
             if _range(spec, part) is None:
+                if (ranges := _turned(spec, part)) is not None:
+                    return (
+                        f'The {spec.name} "{part[:32]}" of the cron expression runs backwards. '
+                        f"Write it as two ranges: {ranges}."
+                    )
                 return (
                     f'The {spec.name} "{part[:32]}" of the cron expression must be within '
                     f"{spec.lowest} to {spec.highest}."
@@ -144,12 +149,25 @@ def _range(spec: _Field, part: str) -> range | None:
     if match["range"] == "*":
         return range(spec.lowest, spec.highest + 1, step)
     bounds = [_number(spec, text) for text in match["range"].split("-")]
+    if spec.names is _DAYS and len(bounds) == 2 and bounds[0] and bounds[1] == 0:
+        # Sunday is the last day of a range as well.
+        bounds[1] = 7
     known = [bound for bound in bounds if bound is not None]
     in_range = all(spec.lowest <= bound <= spec.highest for bound in known)
     if len(known) != len(bounds) or not in_range or known != sorted(known):
         return None
     last = spec.highest if len(known) == 1 and match["step"] else known[-1]
     return range(known[0], last + 1, step)
+
+
+def _turned(spec: _Field, part: str) -> str | None:
+    """A range that runs backwards, such as `22-2`, as two; None for any other part."""
+    first, hyphen, last = part.partition("-")
+    bounds = [_number(spec, first), _number(spec, last)]
+    if not hyphen or any(bound is None for bound in bounds):
+        return None
+    ranges = f"{first}-{spec.highest},{spec.lowest}-{last}"
+    return ranges if all(_range(spec, one) for one in ranges.split(",")) else None
 
 
 def _number(spec: _Field, text: str) -> int | None:

@@ -173,14 +173,19 @@ def _between_changes(
         elif next(_skipped(cron, change), None) and next(walls(cron, first, last), None) != first:
             yield begin
     elif change is not None:
-        until = next(walls(cron, first, last), last)
-        by_old = walls(cron, change.before, until + (change.before - change.after))
-        for wall in by_old:
-            shown = wall + (change.after - change.before)
-            if cron.names_day(shown):
-                yield (shown - offset).replace(tzinfo=UTC)
+        for shown in _by_old_clock(cron, change, last):
+            yield (shown - offset).replace(tzinfo=UTC)
     for wall in walls(cron, first, last):
         yield (wall - offset).replace(tzinfo=UTC)
+
+
+def _by_old_clock(cron: Cron, change: ClockChange, last: datetime) -> Iterator[datetime]:
+    """The times by the old clock, as the new one shows them, until the first by the new one."""
+    until = next(walls(cron, change.after, last), last)
+    for wall in walls(cron, change.before, until + (change.before - change.after)):
+        shown = wall + (change.after - change.before)
+        if cron.names_day(shown):
+            yield shown
 
 
 def _skipped(cron: Cron, change: ClockChange) -> Iterator[datetime]:
@@ -307,12 +312,17 @@ def day_notes(timetable: Timetable) -> Iterator[str]:
 
 def fire_note(timetable: Timetable, due: datetime) -> str | None:
     """The reason for a due time that the expression does not name; None for most."""
-    return next(iter(clock_notes(timetable, due - _MINUTE, due)), None)
+    cron, wall = timetable.cron, due.astimezone(ZoneInfo(timetable.zone)).replace(tzinfo=None)
+    # Times by the old clock come for less than a day.
+    is_named = cron is None or next(walls(cron, wall, wall + _MINUTE), None) == wall
+    return next(iter(clock_notes(timetable, due - (_MINUTE if is_named else _DAY), due)), None)
 
 
 def _note(cron: Cron, zone: ZoneInfo, change: ClockChange) -> str | None:
     earlier, later = sorted((change.before, change.after))
     touched = next(walls(cron, earlier, later), None)
+    if touched is None and cron.around_the_clock:
+        touched = next(_by_old_clock(cron, change, change.after + _DAY), None)
     if touched is None:
         return None
     clock = (

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.core.schedules.cron import Cron, parse_cron
-from models.core.schedules.timetables import Timetable, clock_changes, clock_notes, due_run_id
+from models.core.schedules.timetables import (
+    Timetable,
+    clock_changes,
+    clock_notes,
+    due_run_id,
+    fire_note,
+)
 
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -283,6 +289,8 @@ def test_fields_as_values() -> None:
         ("0 0 */2 * 5", [5, 19]),
         ("0 0 13 * */5", []),
         ("0 0 1,13 jun mon-tue", [1, 2, 8, 9, 13, 15, 16, 22, 23, 29, 30]),
+        ("0 0 * * sat-sun", [6, 7, 13, 14, 20, 21, 27, 28]),
+        ("0 0 * * 6-0", [6, 7, 13, 14, 20, 21, 27, 28]),
         ("0 0 28-30 * 7", [7, 14, 21, 28, 29, 30]),
         ("@weekly", [7, 14, 21, 28]),
     ],
@@ -311,6 +319,25 @@ def test_the_run_of_a_due_time_never_changes() -> None:
     assert str(due_run_id(schedule_id, YEAR)) == "fb9c9052-46c2-56c2-9057-ddbbb7aba0e3"
 
 
+@pytest.mark.parametrize(
+    ("cron", "due", "words"),
+    [
+        ("0 */6 * * *", "2026-10-25T04:00Z", "back from 03:00 to 02:00. The schedule keeps"),
+        ("0 */6 * * *", "2026-10-25T05:00Z", None),
+        ("0 */6 * * *", "2026-10-26T05:00Z", None),
+        ("30 2 * * *", "2026-03-29T01:00Z", "2026-03-29 02:30 does not exist"),
+        ("30 2 * * *", "2026-03-30T00:30Z", None),
+        ("0 9 * * *", "2026-03-29T07:00Z", None),
+    ],
+)
+def test_a_run_says_why_it_is_at_another_time(cron: str, due: str, words: str | None) -> None:
+    moment = datetime.fromisoformat(due)
+    given = timetable(cron=cron, timezone="Europe/Berlin")
+    assert next(given.after(moment - MINUTE)) == moment
+    note = fire_note(given, moment)
+    assert (note is None) if words is None else (words in (note or ""))
+
+
 def test_changes_of_the_clock_are_found() -> None:
     changes = list(clock_changes(ZoneInfo("Europe/Berlin"), YEAR, datetime(2027, 1, 1, tzinfo=UTC)))
     assert [(f"{one.before:%m-%d %H:%M}", f"{one.after:%H:%M}") for one in changes] == [
@@ -331,6 +358,8 @@ def test_changes_of_the_clock_are_found() -> None:
             ],
         ),
         ({"cron": "*/15 * * * *"}, ["keeps its interval", "keeps its interval"]),
+        # A time by the old clock follows long after the change.
+        ({"cron": "0 */6 * * *"}, ["back from 03:00 to 02:00. The schedule keeps its interval"]),
         ({"cron": "30 1 * * *"}, []),
         ({"cron": "30 2 * * mon"}, []),
         ({"cron": "0 12 * * *"}, []),

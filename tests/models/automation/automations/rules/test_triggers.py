@@ -296,3 +296,21 @@ def test_the_subject_of_a_trigger(kind: str, key: str) -> None:
 )
 def test_a_trigger_of_any_subject(config: dict[str, Any]) -> None:
     assert subject_of(config) is None
+
+
+@pytest.mark.parametrize(
+    ("cron", "ranges"),
+    [
+        ("0 22-2 * * *", "22-23,0-2"),
+        ("0 0 * * fri-mon", "fri-7,0-mon"),
+        ("0 0 * nov-feb *", "nov-12,1-feb"),
+        ("50-10 * * * *", "50-59,0-10"),
+        ("0 0 25-5 * *", "25-31,1-5"),
+    ],
+)
+def test_a_range_that_runs_backwards_is_written_as_two(cron: str, ranges: str) -> None:
+    problem = cron_problem(cron)
+    assert problem is not None
+    assert problem.endswith(f"runs backwards. Write it as two ranges: {ranges}.")
+    backwards = next(part for part in cron.split() if "-" in part)
+    assert cron_problem(cron.replace(backwards, ranges)) is None
