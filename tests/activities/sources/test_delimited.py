@@ -163,6 +163,9 @@ def test_an_encoding_shows_in_its_zeros(tmp_path: Path, encoding: str, names: st
 CHARSETS = [
     ("cp1252", "Name\nKöln\n"),
     ("cp1252", "Nom,Ville\nHélène,Genève\nJérôme,Nîmes\n"),
+    ("cp1252", "Nom,Ville\nHélène,Genève\n"),
+    ("cp1252", "Nom\nHélène\n"),
+    ("cp1252", "Price\n5 £\n"),
     ("cp1252", "Nombre,Ciudad\nIñigo,A Coruña\nMuñoz,Logroño\n"),
     ("cp1252", "Nome,Città\nNiccolò,Forlì\nLucia,Cefalù\n"),
     ("cp1252", "Nome,Cidade\nJoão,São Paulo\nInês,Brasília\n"),
@@ -172,6 +175,8 @@ CHARSETS = [
     ("cp1252", "Ort,Plz\n" + "Berlin,10115\n" * 50 + "Köln,50667\n"),
     ("cp1250", "Imię,Miasto\nŁukasz,Łódź\nGrażyna,Poznań\n"),
     ("cp1250", "Név,Város\nGyőző,Győr\nÁrpád,Hódmezővásárhely\n"),
+    ("cp1250", "Imię\nWałęsa\n"),
+    ("cp1250", "Jméno\nJiří\n"),
     ("cp1251", "Имя,Город\nИван,Москва\nПётр,Тверь\n"),  # noqa: RUF001
     ("koi8-r", "Имя,Город\nИван,Москва\nПётр,Тверь\n"),  # noqa: RUF001
     ("cp1253", "Όνομα,Πόλη\nΓιώργος,Αθήνα\n"),  # noqa: RUF001

@@ -14,7 +14,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
-from activities.sources.readers.workbook_xml import is_currency, is_percent
+from activities.sources.readers.workbook_xml import currency_of, is_percent
 from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
@@ -208,7 +208,45 @@ def test_the_format_of_numbers_tells_percentages_and_amounts(tmp_path: Path) -> 
     ],
 )
 def test_a_number_format_says_what_is_shown(code: str, percent: bool, currency: bool) -> None:
-    assert (is_percent(code), is_currency(code)) == (percent, currency)
+    assert (is_percent(code), currency_of(code) is not None) == (percent, currency)
+
+
+@pytest.mark.parametrize(
+    ("code", "currency"),
+    [
+        ('#,##0.00 "€"', "€"),
+        ("[$€-407] #,##0.00", "€"),
+        ("[$CHF] #,##0.00", "CHF"),
+        ("#,##0.00 [$kr-41D]", "kr"),
+        ('#,##0.00 "zł"', "zł"),
+        ('#,##0.00 "₽"', "₽"),
+        ("[$₹-4009] #,##0.00", "₹"),
+        ('0 "EUR"', "EUR"),
+        ('0 "ALL"', None),
+        ('0 "krona"', None),
+        ("[$-F800]dddd", None),
+    ],
+)
+def test_a_number_format_says_which_currency(code: str, currency: str | None) -> None:
+    assert currency_of(code) == currency
+
+
+@pytest.mark.parametrize(
+    ("codes", "kind"),
+    [
+        (("[$€-407] #,##0", "[$€-2] #,##0.00"), FieldKind.CURRENCY),
+        (("[$€-407] #,##0", "[$$-409]#,##0"), FieldKind.NUMBER),
+        (("[$€-407] #,##0", "0"), FieldKind.NUMBER),
+    ],
+)
+def test_a_column_of_amounts_has_one_currency(
+    tmp_path: Path, codes: tuple[str, str], kind: FieldKind
+) -> None:
+    rows = [text("A1", "v"), number("A2", 5, 1), number("A3", 7, 2)]
+    content = packed({SHEET: sheet(*rows), STYLES: styles(*codes)})
+    table = read(tmp_path / "file", content, header_row=1)
+    [column] = profiles(table.headers, table.rows(), Conventions())
+    assert column.kind is kind
 
 
 def test_formulas_without_values_are_reported(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ _QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
 """Encodings that a byte order mark says."""
+_FRENCH = re.compile("[\x00-\x7fàâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ«»\u2018\u2019“”\u2013…€£°]*")
+"""Text in the letters of French, in which no other language of Windows-1250 is written."""
 _END_OF_FILE = "\x1a"
 """The mark that DOS programs write behind the last line."""
 
@@ -253,7 +255,11 @@ def _encoding(sample: bytes, declared: str | None) -> str:
         return "utf-8"
     if declared is not None and known_charset(declared) is not None:
         return declared
-    return widest(detect(sample))
+    found = widest(detect(sample))
+    if found == "cp1250" and _FRENCH.fullmatch(sample.decode("cp1252", "replace")):
+        # Few letters do not tell: é is the same in both, and è is č.
+        return "cp1252"
+    return found
 
 
 def _is_read_in(encoding: str, sample: bytes) -> bool:

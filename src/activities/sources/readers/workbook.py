@@ -212,7 +212,7 @@ def _column(values: Sequence[Any]) -> Sequence[Cell]:
 def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:
     """The rows with the numbers of some columns as percentages, amounts and codes."""
     typed: dict[int, Callable[[float], Cell]] = {
-        **dict.fromkeys(head.currency, Amount),
+        **{column: partial(Amount, currency=sign) for column, sign in head.currency.items()},
         **dict.fromkeys(head.percent, Percent),
         **{column: partial(with_zeros, digits=digits) for column, digits in head.digits.items()},
     }

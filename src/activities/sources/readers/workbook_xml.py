@@ -18,6 +18,7 @@ from xml.parsers import expat
 from python_calamine import CalamineSheet
 
 from models.core.values import EXACT
+from models.sources.tabular.rules.columns import SURE_CODES
 
 _SHEET_BYTES = 256 * 1024
 _PART_BYTES = 2 * 1024 * 1024
@@ -26,7 +27,10 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
-_CURRENCY = re.compile(r"[$€£¥]")
+_CURRENCY = re.compile(
+    r"\[[$](?P<marked>[^-\]]+)[^\]]*\]|(?P<sign>[$\u00a2-\u00a5\u20a0-\u20cf])"
+    rf'|"\s*(?P<named>zł|Kč|kr|{"|".join(SURE_CODES)})[.]?\s*"'
+)
 _ZEROS = re.compile(r"0{2,}")
 _BUILT_IN = {
     **dict.fromkeys(("9", "10"), "0%"),
@@ -37,12 +41,12 @@ _BUILT_IN = {
 
 @dataclass(frozen=True, slots=True)
 class SheetHead:
-    """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of a
+    """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of one
     currency, all with the same number of digits at least; one of their formulas has no value.
     """
 
     percent: Set[int] = frozenset()
-    currency: Set[int] = frozenset()
+    currency: Mapping[int, str] = field(default_factory=dict)
     digits: Mapping[int, int] = field(default_factory=dict)
     uncalculated: Set[int] = frozenset()
 
@@ -116,9 +120,16 @@ def is_percent(code: str) -> bool:
     return "%" in _QUOTED.sub("", code)
 
 
-def is_currency(code: str) -> bool:
-    """True when a number format shows a sign of a currency."""
-    return bool(_CURRENCY.search(_LOCALE.sub("", code)))
+def currency_of(code: str) -> str | None:
+    """The sign or code of a currency that a number format shows; None for any other format."""
+    found = _CURRENCY.search(_LOCALE.sub("", code))
+    return None if found is None else (found["marked"] or found["sign"] or found["named"]).strip()
+
+
+def _currency_of_all(codes: Set[str]) -> str | None:
+    """The currency that all of these formats show; None for several."""
+    signs = {*map(currency_of, codes)}
+    return signs.pop() if len(signs) == 1 else None
 
 
 def shown_digits(code: str) -> int:
@@ -140,7 +151,11 @@ def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
                 column_formats.setdefault(column, set()).add(_format(cell, formats))
     return SheetHead(
         percent=_columns(column_formats, is_percent),
-        currency=_columns(column_formats, is_currency),
+        currency={
+            column: sign
+            for column, codes in column_formats.items()
+            if (sign := _currency_of_all(codes)) is not None
+        },
         digits={
             column: shown_digits(code)
             for column, (code, *others) in column_formats.items()

@@ -16,7 +16,7 @@ class Percent(float):
 
 
 class Amount(float):
-    """A number that its file shows with a currency, whose code is empty where the file has none."""
+    """A number that its file shows with a currency: its code or sign, empty for none."""
 
     __slots__ = ("currency",)
     currency: str

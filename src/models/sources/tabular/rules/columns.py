@@ -49,7 +49,7 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
 _PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
 _USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
-_AMOUNTS = frozenset(_USUAL.split())
+SURE_CODES = frozenset(_USUAL.split())
 """Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
 _READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
 """A part of every text that means one thing by some conventions, and another by others."""
@@ -101,7 +101,7 @@ def _is_amount(text: str) -> bool:
         amount = read_amount(text)
     except InvalidValueError:
         return False
-    sure = amount.code is None or amount.code in _AMOUNTS or "." in text
+    sure = amount.code is None or amount.code in SURE_CODES or "." in text
     return bool(amount.currencies) and sure and _exact_number(text)
 
 

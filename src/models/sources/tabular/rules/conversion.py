@@ -28,6 +28,7 @@ from models.data.fields.rules.value_conversion import (
     Lost,
     convert_value,
     digits,
+    is_one_currency,
 )
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
@@ -184,8 +185,8 @@ def _hundredfold(value: Percent) -> Decimal:
 
 
 def _from_amount(spec: FieldSpec, value: Amount) -> FieldValue | Lost:
-    own = spec.settings.get("currencyCode")
-    if spec.kind is FieldKind.CURRENCY and own and value.currency not in {"", own}:
+    stated = [each for each in (value.currency, spec.settings.get("currencyCode")) if each]
+    if spec.kind is FieldKind.CURRENCY and not is_one_currency(stated):
         return LOST
     if spec.kind in TEXT_KINDS and value.currency:
         return convert_value(_TEXT, spec, f"{digits(float(value))} {value.currency}")
