@@ -382,7 +382,11 @@ def _loggable(request: ApiRequest) -> str:
         for name, value in request.path_params.items()
         if name.lower().endswith("token")
     }
-    if tokens:
+    if "%" in path:
         path = Redaction(tokens).text(path)
+    else:
+        # Nothing is escaped, so that each stands there as it is.
+        for token, mark in tokens.items():
+            path = path.replace(token, mark)
     # A key that somebody sends in the path is no less secret there.
     return without_tokens(path)[:_MAX_LOGGED_PATH]
