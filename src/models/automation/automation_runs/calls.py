@@ -230,7 +230,8 @@ _ANSWER = PreparedStatement(
 
 async def run_answer(work: UnitOfWork, workspace_id: Id, run_id: Id) -> RunAnswer | None:
     """The answer of a run so far; None when the run has been deleted."""
-    row = await _ANSWER.first(work, {"workspace_id": workspace_id, "run_id": run_id})
+    async with work.for_one_statement() as single:
+        row = await _ANSWER.first(single, {"workspace_id": workspace_id, "run_id": run_id})
     return None if row is None else RunAnswer(RunStatus(row[0]), row[1], row[2])
 
 
