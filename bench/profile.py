@@ -27,7 +27,20 @@ RATE = 200
 """Samples a second."""
 SAMPLED = ("api", "worker")
 SHOWN = 40
+Stack = tuple[list[str], int]
+"""The functions from the event loop down, and the number of samples."""
 LOOP = "Runner.run (asyncio/runners.py)"
+LAYERS = {
+    "temporalio": "SDK of Temporal",
+    "google": "protobuf",
+    **dict.fromkeys(("asyncio", "concurrent", "threading"), "asyncio and threads"),
+    **dict.fromkeys(("psycopg", "psycopg_pool", "psycopg_binary"), "psycopg"),
+    "sqlalchemy": "SQLAlchemy",
+    **dict.fromkeys(("uvicorn", "starlette", "fastapi", "anyio"), "HTTP"),
+    **dict.fromkeys(("pydantic", "pydantic_core", "celpy", "structlog"), "other libraries"),
+    **dict.fromkeys(("activities", "api", "cli", "models", "runtime", "workflows"), "ours"),
+}
+"""The layers of a profile by package. What the standard library does counts for its caller."""
 REFUSED = (
     "py-spy may not read another process here. Run this as root, or allow it until the next boot:"
     " sysctl kernel.yama.ptrace_scope=0"
@@ -48,7 +61,9 @@ async def main() -> None:
         directory.chmod(0o755)
         async with running_platform(directory / "state") as platform:
             runs, spent = await _measure(platform, directory, seconds)
-        tables = [_table(name, _stacks(directory / name)) for name in SAMPLED]
+        stacks = {name: list(_stacks(directory / name)) for name in SAMPLED}
+        tables = [_layers(name, each) for name, each in stacks.items()]
+        tables += [_table(name, each) for name, each in stacks.items()]
     each = " · ".join(f"{name} {ms / runs:.1f}" for name, ms in spent.milliseconds.items())
     Console().print(f"{runs / seconds:.0f} runs a second; ms of a processor a run: {each}", *tables)
 
@@ -92,7 +107,7 @@ async def _sample(platform: Platform, directory: Path, seconds: int) -> None:
         raise SystemExit(REFUSED)
 
 
-def _stacks(path: Path) -> Iterable[tuple[list[str], int]]:
+def _stacks(path: Path) -> Iterable[Stack]:
     """The functions of each stack, without those around the event loop, and its samples."""
     for line in path.read_text().splitlines():
         stack, count = line.rsplit(" ", 1)
@@ -100,7 +115,24 @@ def _stacks(path: Path) -> Iterable[tuple[list[str], int]]:
         yield frames[frames.index(LOOP) if LOOP in frames else 0 :], int(count)
 
 
-def _table(name: str, stacks: Iterable[tuple[list[str], int]]) -> Table:
+def _layers(name: str, stacks: Iterable[Stack]) -> Table:
+    """The share of each layer in what is done under the interpreter's lock."""
+    samples = Counter[str]()
+    for functions, count in stacks:
+        packages = (_package(function) for function in reversed(functions))
+        samples[next((LAYERS[one] for one in packages if one in LAYERS), "other")] += count
+    table = Table("Layer", "Share", title=name)
+    for layer, count in samples.most_common():
+        table.add_row(layer, f"{count / samples.total():.1%}")
+    return table
+
+
+def _package(function: str) -> str:
+    """The package of `name (package/module.py)`."""
+    return function.rpartition(" (")[2].partition("/")[0]
+
+
+def _table(name: str, stacks: Iterable[Stack]) -> Table:
     within, itself = Counter[str](), Counter[str]()
     for functions, count in stacks:
         itself[functions[-1]] += count
