@@ -11,13 +11,20 @@ from sqlalchemy import select
 from activities.automation_runs import node_execution, quick_nodes
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import COMPUTATIONS
+from activities.automation_runs.transactions import AutomationRunActivities
+from activities.contracts import WAITS_FOR_SLOT
+from activities.endings import CLOSED
+from activities.outbox.claims import Limits, claim, claimed_header
+from activities.outbox.relay import RunStarts
 from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import index_of
 from models.core.base import Id
+from models.core.bounds import RUNNING
 from runtime.database import SingleStatement
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine, by_node, graph, node, separate_worker
+from tests.support.patience import eventually
 from tests.support.run_rows import states
 
 pytestmark = pytest.mark.crash
@@ -82,6 +89,117 @@ async def test_a_run_is_begun_and_ended_in_a_statement_each(
     assert run.output == {"n2": {"x": 3}}
     assert [by_node(run)[f"n{n}"].output["x"] for n in range(3)] == [1, 2, 3]
     assert all(one.started_at and one.completed_at for one in run.node_runs)
+
+
+async def claiming_worker(idle: Engine, *run_ids: Id) -> AutomationRunActivities:
+    """The activities of a process whose relay has claimed the runs."""
+    limits = Limits(rows=20, starting=8, ahead=10, running=RUNNING)
+    async with idle.database.statement() as work:
+        claimed = (await claim(work, limits, [], [], of_one=7)).rows
+    assert {row.subject_id for row in claimed} == {*run_ids}
+    starts = RunStarts()
+    for row in claimed:
+        starts.started(row.subject_id, row.workspace_id, claimed_header(row))
+    return separate_worker(idle, starts)
+
+
+async def statuses(url: str, run_id: Id) -> list[str]:
+    """The states of a run of which the log of its workspace tells."""
+    query = (
+        "SELECT data ->> 'status' FROM workspace_event"
+        " WHERE type = 'run.status' AND data ->> 'runId' = %s::text ORDER BY seq"
+    )
+    return [status for (status,) in await fetch(url, query, run_id)]
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_claimed_run_is_begun_and_ended_in_one_statement(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await idle.publish(ADDING)
+    first, run_id = await idle.start(automation.id), await idle.start(automation.id)
+    worker = await claiming_worker(idle, first, run_id)
+    await worker.begin(str(first))
+    statements = counting_statements(idle, monkeypatch)
+    begun = await worker.begin(str(run_id))
+    monkeypatch.undo()
+    assert begun.batch.ended == "succeeded"
+    assert len(statements) == 1
+    run = await idle.get(automation.id, run_id)
+    assert run.output == {"n2": {"x": 3}}
+    assert [by_node(run)[f"n{n}"].output["x"] for n in range(3)] == [1, 2, 3]
+    assert run.started_at is not None
+    assert run.completed_at is not None
+    assert run.started_at <= run.completed_at
+    assert await statuses(url, run_id) == ["queued", "succeeded"]
+    # A repetition, as after a lost answer, finds the end.
+    assert (await worker.begin(str(run_id))).batch.ended == "closed"
+
+
+async def test_a_claimed_run_that_takes_long_is_shown_as_running(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    worker = await claiming_worker(idle, run_id)
+    end_run = node_execution.NodeBatch.end_run
+
+    async def is_running() -> bool:
+        return await statuses(url, run_id) == ["queued", "running"]
+
+    async def late(batch: node_execution.NodeBatch, skipped: Any) -> bool:
+        await eventually(is_running)
+        return await end_run(batch, skipped)
+
+    monkeypatch.setattr(node_execution.NodeBatch, "end_run", late)
+    begun = await worker.begin(str(run_id))
+    assert begun.batch.ended == "succeeded"
+    assert await statuses(url, run_id) == ["queued", "running", "succeeded"]
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    ("meanwhile", "ended"),
+    [
+        ("UPDATE automation_run SET status = 'cancelled' WHERE id = %s RETURNING id", CLOSED),
+        ("UPDATE automation_run SET admitted_at = NULL WHERE id = %s RETURNING id", WAITS_FOR_SLOT),
+    ],
+)
+async def test_a_claimed_run_that_may_not_begin_leaves_nothing(
+    idle: Engine, url: str, meanwhile: str, ended: str
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    worker = await claiming_worker(idle, run_id)
+    await fetch(url, meanwhile, run_id)
+    begun = await worker.begin(str(run_id))
+    assert begun.plan is None
+    assert begun.batch.ended == ended
+    assert await fetch(url, "SELECT 1 FROM node_run WHERE run_id = %s", run_id) == []
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_claimed_run_that_another_process_began_is_executed_once(
+    idle: Engine, url: str
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    worker = await claiming_worker(idle, run_id)
+    await write_first_node(idle, url, run_id)
+    begun = await worker.begin(str(run_id))
+    assert begun.batch.ended == "succeeded"
+    assert (await idle.get(automation.id, run_id)).output == {"n2": {"x": 12}}
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_claimed_run_shows_its_failure_after_its_begin(idle: Engine, url: str) -> None:
+    automation = await idle.publish(chain("1", "nodes.n0.x + 'a'", "3"))
+    run_id = await idle.start(automation.id)
+    begun = await (await claiming_worker(idle, run_id)).begin(str(run_id))
+    assert begun.batch.ended == "failed"
+    run = await idle.get(automation.id, run_id)
+    assert states(run) == {"n0": "succeeded", "n1": "failed"}
+    assert await statuses(url, run_id) == ["queued", "running", "failed"]
 
 
 async def write_first_node(idle: Engine, url: str, run_id: object, scope_key: str = "") -> None:

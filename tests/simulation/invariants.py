@@ -14,7 +14,7 @@ ENDS = {"succeeded", "failed", "cancelled", "timed_out"}
 _FAILURES = {"failed", "cancelled", "timed_out"}
 RUN_MOVES = {
     None: {"queued"},
-    "queued": {"queued", "running"} | _FAILURES,
+    "queued": {"queued", "running", "succeeded"} | _FAILURES,
     "running": {"running", "waiting"} | ENDS,
     "waiting": {"running", "waiting"} | ENDS,
 }

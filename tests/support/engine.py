@@ -264,11 +264,14 @@ async def _stop(workers: AsyncExitStack) -> None:
         report_tasks("The stop of workers", ENOUGH)
 
 
-def separate_worker(engine: Engine) -> AutomationRunActivities:
-    """The activities as a process of their own would hold them: nothing shared but PostgreSQL."""
+def separate_worker(engine: Engine, starts: RunStarts | None = None) -> AutomationRunActivities:
+    """The activities as a process of their own would hold them: nothing shared but PostgreSQL.
+
+    `starts` are those that its relay has made.
+    """
     cache = RunCache(engine.database, GraphCache())
     writes = RecordNodes(KEYS).transactions()
-    return AutomationRunActivities(engine.database, cache, writes, RunStarts(), RUN_LIMIT)
+    return AutomationRunActivities(engine.database, cache, writes, starts or RunStarts(), RUN_LIMIT)
 
 
 def graph(*nodes: Json, edges: Sequence[Any] = ()) -> Json:

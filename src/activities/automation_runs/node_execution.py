@@ -1,16 +1,17 @@
 """The work around every node: gate, repetition, failure, and the writing of its success."""
 
 import asyncio
+import contextlib
 import json
 import random
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
+import psycopg
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -69,18 +70,33 @@ class NodeBatch:
     computed again if its batch is lost.
     """
 
-    def __init__(self, database: Database, run: OpenRun) -> None:
+    def __init__(self, database: Database, run: OpenRun, *, begins: bool = False) -> None:
+        """A batch that `begins` its run writes the begin with the end, or before anything else."""
         self._database = database
         self._run = run
+        self._begins = begins
+        self._showing: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._next = _Rows()
         self._lock = asyncio.Lock()
         self._failed = False
 
     def __enter__(self) -> "NodeBatch":
+        if self._begins:
+            self._showing = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._show)
         return self
 
     def __exit__(self, *_: object) -> None:
+        if isinstance(self._showing, asyncio.TimerHandle):
+            self._showing.cancel()
         self._let_go(self._next)
+
+    def _show(self) -> None:
+        async def show() -> None:
+            # The end finds out whether the run may begin, and meets an unreachable database.
+            with contextlib.suppress(RunClosedError, psycopg.Error):
+                await self.begin()
+
+        self._showing = asyncio.create_task(show())
 
     def add(self, key: NodeKey, completion: Completion) -> None:
         """Take a success, whose output the other nodes of the run can read from now on."""
@@ -101,8 +117,22 @@ class NodeBatch:
         is_large = len(part.rows) >= MOST_NODES or part.size >= MOST_BYTES
         return part.answers or is_large or time.monotonic() > part.until
 
+    async def begin(self) -> None:
+        """Show the run as running, unless it has begun.
+
+        Raises RunClosedError where it may not begin.
+        """
+        async with self._lock:
+            if not self._begins:
+                return
+            async with self._database.statement() as work:
+                if await execution.begin(work, self._run.header.run_id) is None:
+                    raise RunClosedError
+            self._begins = False
+
     async def write(self) -> None:
         """Write the nodes added before. Raises RunClosedError, BatchRefusedError."""
+        await self.begin()
         # Also with nothing to write: what another lane writes comes first.
         async with self._taken_rows() as part:
             if not part.rows:
@@ -128,12 +158,12 @@ class NodeBatch:
                 execution.skipped_row(work, *place, run.graph.nodes[place[0]].kind)
                 for place in skipped
             ]
-            leaves = run.plan.leaves()
+            leaves, began = run.plan.leaves(), run.header.started_at if self._begins else None
             return await execution.write_nodes_and_succeed(
-                work, run.header.run_id, leaves, part.rows
+                work, run.header.run_id, leaves, part.rows, began
             )
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _taken_rows(self) -> AsyncIterator[_Rows]:
         """Take the rows to write, one writer after the other: nodes come before their readers.
 

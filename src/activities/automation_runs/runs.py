@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from temporalio.exceptions import ApplicationError
 
+from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.contracts import NodeEnd
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunClosedError
@@ -113,6 +114,12 @@ class ExecutableGraph:
     def names_attributes(self) -> bool:
         """True when one of its nodes gives its run attributes."""
         return any(node.names_attributes for node in self.nodes.values())
+
+    @cached_property
+    def only_computes(self) -> bool:
+        """True when no effect of a node leaves its row."""
+        kinds = {node.kind for node in self.nodes.values()}
+        return kinds <= COMPUTATIONS.keys() and not self.names_attributes
 
     def label(self, node_id: str) -> str:
         """The name a person gives the node."""
@@ -265,6 +272,13 @@ class OpenRun:
     @cached_property
     def topology(self) -> Topology:
         return topology_of(self.plan)
+
+    @property
+    def is_one_write(self) -> bool:
+        """True when one write may begin and end it: its nodes compute, and it ends alone."""
+        header = self.header
+        alone = header.ends_alone and header.options.get("refusal") is None
+        return alone and self.graph.only_computes
 
     @cached_property
     def repeats(self) -> frozenset[str]:

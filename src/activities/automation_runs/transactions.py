@@ -36,9 +36,15 @@ from activities.outbox.relay import RunStarts
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.node_writes import read_attributes
 from models.automation.automation_runs.rules import RunClosedError, RunStatus
-from models.automation.automation_runs.run_header import Reused, read_reused
+from models.automation.automation_runs.run_header import (
+    Reused,
+    RunHeader,
+    node_end,
+    read_reused,
+)
 from models.automation.automations.rules.planner.planner import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
+from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 
@@ -81,6 +87,31 @@ class AutomationRunActivities:
         A run that these nodes complete is finished here, too. Repeating it gives the same plan, and
         the recorded ends of nodes that ended before.
         """
+        claimed = self._starts.claimed(uuid.UUID(run_id))
+        begun = None if claimed is None else await self._begin_and_end(claimed)
+        return await self._begin(run_id) if begun is None else begun
+
+    async def _begin_and_end(self, header: RunHeader) -> RunBegun | None:
+        """Execute a run that was claimed here, and write its begin with its end (ADR 0154).
+
+        None where that cannot be: nothing is written then, or another execution was faster. A run
+        that takes longer than a batch may wait is shown as running meanwhile.
+        """
+        run = await self._runs.open(replace(header, started_at=utc_now()))
+        if not run.is_one_write:
+            return None
+        self._starts.begun(header.run_id)
+        run.writes_batches = True
+        batch = NodeBatch(self._database, run, begins=True)
+        try:
+            reply = await self._first_batch(run, batch)
+        except BatchRefusedError:
+            return None
+        if reply.ended == CLOSED:
+            return None
+        return RunBegun(run.plan.to_json(), reply, self._limit.total_seconds())
+
+    async def _begin(self, run_id: str) -> RunBegun:
         async with self._database.statement() as work:
             header, now = await execution.begin(work, uuid.UUID(run_id)), work.now
         relayed = header is not None and header.is_started_by_relay
@@ -99,7 +130,7 @@ class AutomationRunActivities:
             batch = await self._first_batch(run)
         return RunBegun(run.plan.to_json(), batch, limit)
 
-    async def _first_batch(self, run: OpenRun) -> QuickNodesReply:
+    async def _first_batch(self, run: OpenRun, batch: NodeBatch | None = None) -> QuickNodesReply:
         plan_state = run.plan_states[""] = PlanState(run.plan)
         reused = [_reused_end(one) for one in read_reused(run.header.options)]
         for end in reused:
@@ -108,7 +139,7 @@ class AutomationRunActivities:
         if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
             return QuickNodesReply(reused)
-        reply = await self._advance(run, ready, plan_state)
+        reply = await self._advance(run, ready, plan_state, batch)
         return replace(reply, ends=[*reused, *reply.ends])
 
     async def _why_not(self, run_id: str) -> str:
@@ -139,10 +170,14 @@ class AutomationRunActivities:
             return await self._advance(run, ready, None)
 
     async def _advance(
-        self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
+        self,
+        run: OpenRun,
+        ready: Sequence[NodeRef],
+        plan_state: PlanState | None,
+        own_batch: NodeBatch | None = None,
     ) -> QuickNodesReply:
         """Raises BatchRefusedError: the plan state is ahead of the written rows."""
-        with NodeBatch(self._database, run) as batch:
+        with own_batch or NodeBatch(self._database, run) as batch:
             taking = batch if run.writes_batches and plan_state is not None else None
             try:
                 reply = await self._quick.run(run, ready, plan_state, taking)
@@ -231,7 +266,7 @@ class AutomationRunActivities:
     ) -> tuple[RunStatus, bool]:
         """The end that one node decided: an unhandled failure, or a stop node."""
         run_id = run.header.run_id
-        end = await execution.node_end(work, run_id, node.node_id, node.scope_key)
+        end = await node_end(work, run_id, node.node_id, node.scope_key)
         status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
         error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"
         written = await execution.finish(

@@ -36,8 +36,10 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.sql.selectable import LateralFromClause
 
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_header import RunHeader, header_columns, read_header
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable, executed_tables
@@ -241,6 +243,38 @@ async def claim(
     return Claim(rows, records[0].waits_for_begin, records[0].waits_for_end)
 
 
+MOST_READ = 16 * 1024
+"""Bytes of a run that a claim reads with its start, as they are stored; a larger one waits for its
+begin."""
+_RUN = "run_"
+
+
+def claimed_header(row: Outbox) -> RunHeader | None:
+    """The run that a claimed row starts, where it has not begun and is small."""
+    columns = [getattr(row, f"{_RUN}{column.key}") for column in header_columns()]
+    return None if columns[0] is None else read_header(columns)
+
+
+def _starting_run(claimed: CTE) -> LateralFromClause:
+    run = automation_run.c
+    size = func.pg_column_size(run.trigger_payload) + func.pg_column_size(run.options)
+    return (
+        select(*(column.label(f"{_RUN}{column.key}") for column in header_columns()))
+        .where(
+            run.id == claimed.c.subject_id,
+            claimed.c.intent == Intent.START,
+            claimed.c.family == Family.AUTOMATION_RUN,
+            run.status == RunStatus.QUEUED.value,
+            run.started_at.is_(None),
+            size < MOST_READ,
+        )
+        # A join without it could be planned as a walk through all runs.
+        .limit(1)
+        .correlate(claimed)
+        .lateral("run")
+    )
+
+
 def _claim_statement() -> Select[Any]:
     """The columns of `_ClaimedRow`; at least one row."""
     every = lines()
@@ -264,11 +298,13 @@ def _claim_statement() -> Select[Any]:
         .returning(*outbox.c)
         .cte("claimed")
     )
-    left = _left(heads, selection)
+    left, run = _left(heads, selection), _starting_run(claimed)
     return (
-        select(*claimed.c, selection.c.number, *left.c)
+        select(*claimed.c, selection.c.number, *left.c, *run.c)
         .select_from(
-            left.outerjoin(claimed, true()).outerjoin(selection, selection.c.id == claimed.c.id)
+            left.outerjoin(claimed, true())
+            .outerjoin(selection, selection.c.id == claimed.c.id)
+            .outerjoin(run, true())
         )
         .order_by(selection.c.number)
         .add_cte(

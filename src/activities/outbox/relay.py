@@ -17,8 +17,9 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
-from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
+from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim, claimed_header
 from activities.pollers import POLL_SECONDS, Loop
+from models.automation.automation_runs.run_header import RunHeader
 from models.core.base import Id
 from models.core.bounds import RUNNING
 from runtime.clock import wait_until_set
@@ -56,6 +57,8 @@ class _Start:
     workspace_id: Id
     before: _Begin | None
     """The begin of the run of its workspace that was claimed before it."""
+    header: RunHeader | None = None
+    """The run as it was claimed, before any begin."""
     at: float = field(default_factory=time.monotonic)
     turn_at: float = field(default_factory=time.monotonic)
     begin: _Begin = field(default_factory=_Begin)
@@ -83,10 +86,10 @@ class RunStarts:
         self._begun, self._ended = 0, False
         """The begins of runs since the last claim began, and that any has ended."""
 
-    def started(self, run_id: Id, workspace_id: Id) -> None:
+    def started(self, run_id: Id, workspace_id: Id, header: RunHeader | None = None) -> None:
         """The relay has claimed a run of a workspace."""
         last = self._recent.get(workspace_id)
-        start = _Start(workspace_id, last.begin if last else None)
+        start = _Start(workspace_id, last.begin if last else None, header)
         self._not_begun[run_id] = self._recent[workspace_id] = start
 
     def started_other(self, workspace_id: Id) -> None:
@@ -132,6 +135,11 @@ class RunStarts:
         """Let all take their turn now: no begin is heard of any more."""
         for start in self._not_begun.values():
             start.begin.event.set()
+
+    def claimed(self, run_id: Id) -> RunHeader | None:
+        """A run that was claimed here and has not begun; not every claim reads it."""
+        start = self._not_begun.get(run_id)
+        return None if start is None else start.header
 
     def begun(self, run_id: Id, *, by_relay: bool = True) -> None:
         """A run began in this process; `by_relay` unless a workflow started it."""
@@ -355,7 +363,7 @@ class Relay(Loop):
 
     def _note_start(self, row: Outbox) -> None:
         if row.family == Family.AUTOMATION_RUN:
-            self._starts.started(row.subject_id, row.workspace_id)
+            self._starts.started(row.subject_id, row.workspace_id, claimed_header(row))
         elif row.family not in _OF_ONE_STEP:
             self._starts.started_other(row.workspace_id)
 

@@ -6,7 +6,7 @@ and a closed run stays as it is (architecture.md#final-statuses).
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Select,
     Text,
     Update,
+    and_,
     bindparam,
     column,
     exists,
@@ -50,7 +51,6 @@ from models.automation.automation_runs.rules import (
     RunSource,
     RunStatus,
     is_test,
-    sources_of,
 )
 from models.automation.automation_runs.run_header import (
     RunHeader,
@@ -91,14 +91,16 @@ from runtime.postgresql.statements import PreparedStatement
 
 _run = automation_run.c
 
+_MAY_BEGIN = and_(
+    _run.id == bindparam("run_id"),
+    _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
+    _run.admitted_at.is_not(None),
+    ~is_resting(_run.id),
+)
+
 _BEGIN = PreparedStatement(
     update(automation_run)
-    .where(
-        _run.id == bindparam("run_id"),
-        _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
-        _run.admitted_at.is_not(None),
-        ~is_resting(_run.id),
-    )
+    .where(_MAY_BEGIN)
     .values(
         # One that waits begins anew: its execution has come to none of its waits yet.
         status=RunStatus.RUNNING.value,
@@ -221,15 +223,16 @@ async def skip_nodes_of(
     await work.execute(statement.on_conflict_do_nothing())
 
 
-def succeeding(nodes: FromClause, reused: BindParameter[Any] | None = None) -> Update:
-    """The end of a run whose nodes, with these rows, all ended well."""
+def succeeding(
+    nodes: FromClause,
+    reused: BindParameter[Any] | None = None,
+    gate: ColumnElement[bool] = RUN_IS_OPEN,
+) -> Update:
+    """The end of a run behind its gate whose nodes, with these rows, all ended well."""
     outputs: ColumnElement[Any] = leaf_outputs(nodes)
     return (
         update(automation_run)
-        .where(
-            _run.id == bindparam("run_id"),
-            _run.status == func.any(literal(sources_of(RunStatus.SUCCEEDED), ARRAY(Text))),
-        )
+        .where(gate)
         .values(
             status=RunStatus.SUCCEEDED,
             output=func.coalesce(
@@ -267,34 +270,9 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
     return written
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEnd:
-    """The end of the node that decided the end of a run."""
-
-    output: JsonObject | None
-    error: str | None
-
-    @property
-    def reason(self) -> str:
-        """The reason why a run failed here: the node's error, or the message of a stop node."""
-        return self.error or (self.output or {}).get("message") or "The run was stopped as failed."
-
-
-async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -> NodeEnd:
-    """The end of a node that has ended."""
-    row = await work.first(
-        select(node_run.c.output, node_run.c.error).where(
-            node_run.c.run_id == run_id,
-            node_run.c.node_id == node_id,
-            node_run.c.scope_key == scope_key,
-        )
-    )
-    return NodeEnd(*tuple(row)) if row is not None else NodeEnd(None, None)
-
-
 _RUN_ID = bindparam("run_id", type_=automation_run.c.id.type)
 
-_BATCH_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(RUN_IS_OPEN)
+_BATCH_GATE = select(automation_run.c.id, automation_run.c.workspace_id)
 
 _BATCH_FIELDS = (
     "node_id", "scope_key", "node_kind", "status", "attempt", "outcome", "case_key",
@@ -316,14 +294,16 @@ def _batch_rows(gate: FromClause) -> Select[Any]:
 
 _WRITE_NODES = PreparedStatement(
     insert(node_run).from_select(
-        _BATCH_COLUMNS, _batch_rows(_BATCH_GATE.with_for_update(read=True).cte("gate"))
+        _BATCH_COLUMNS,
+        _batch_rows(_BATCH_GATE.where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")),
     )
 )
 
 
-def _writing_and_ending() -> PreparedStatement:
+def _writing_and_ending(*, begins: bool) -> PreparedStatement:
+    passed = _MAY_BEGIN if begins else RUN_IS_OPEN
     # The stronger lock: two executions that share the row would deadlock when both end the run.
-    gate = _BATCH_GATE.with_for_update(key_share=True).cte("gate")
+    gate = _BATCH_GATE.where(passed).with_for_update(key_share=True).cte("gate")
     shown = exists().where(
         *(node_run.c[name] == _BATCH.c[name] for name in ("node_id", "scope_key")),
         node_run.c.run_id == gate.c.id,
@@ -334,10 +314,17 @@ def _writing_and_ending() -> PreparedStatement:
     columns = [node_run.c[name] for name in names]
     batch = insert(node_run).from_select(_BATCH_COLUMNS, fresh).returning(*columns).cte("ended")
     before = select(*columns).where(node_run.c.run_id == _RUN_ID)
-    return PreparedStatement(succeeding(union_all(before, select(*batch.c)).subquery("nodes")))
+    nodes = union_all(before, select(*batch.c)).subquery("nodes")
+    if not begins:
+        return PreparedStatement(succeeding(nodes))
+    began = func.coalesce(_run.started_at, bindparam("began", type_=Timestamp))
+    # The row as the gate has locked it: it may have begun meanwhile.
+    locked = _run.id == select(gate.c.id).scalar_subquery()
+    return PreparedStatement(succeeding(nodes, gate=locked).values(started_at=began))
 
 
-_WRITE_AND_SUCCEED = _writing_and_ending()
+_WRITE_AND_SUCCEED = _writing_and_ending(begins=False)
+_BEGIN_AND_SUCCEED = _writing_and_ending(begins=True)
 
 
 def success_row(key: NodeKey, completion: Completion) -> JsonObject:
@@ -376,15 +363,23 @@ async def write_nodes(work: Work, run_id: Id, rows: Sequence[JsonObject]) -> boo
 
 
 async def write_nodes_and_succeed(
-    work: Work, run_id: Id, leaves: Sequence[str], rows: Sequence[JsonObject]
+    work: Work,
+    run_id: Id,
+    leaves: Sequence[str],
+    rows: Sequence[JsonObject],
+    began: datetime | None = None,
 ) -> bool:
     """Write the last nodes of a run and its end in success; False when it was closed already.
 
-    It is for runs that end alone (see `RunHeader`): nothing else follows.
+    It is for runs that end alone (see `RunHeader`): nothing else follows. With `began` it is the
+    begin of the run, too (ADR 0154): False also where it may not begin yet.
     """
     parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
+    values = {**parameters, "nodes": _batch_text(rows)}
     work.answered.add(run_id)
-    return await _WRITE_AND_SUCCEED.execute(work, {**parameters, "nodes": _batch_text(rows)}) > 0
+    if began is not None:
+        return await _BEGIN_AND_SUCCEED.execute(work, {**values, "began": began}) > 0
+    return await _WRITE_AND_SUCCEED.execute(work, values) > 0
 
 
 def _batch_text(rows: Sequence[JsonObject]) -> str:

@@ -57,8 +57,9 @@ def is_test(source: str, options: Mapping[str, Any]) -> bool:
 _RUN_ENDS = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.TIMED_OUT})
 
 RUN_TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
-    # A run that never started can fail: its workflow may end before its first transaction.
-    RunStatus.QUEUED: frozenset({RunStatus.RUNNING}) | _RUN_ENDS,
+    # A run that never started can fail: its workflow may end before its first transaction. One
+    # whose nodes only compute may begin and succeed in one write (ADR 0154).
+    RunStatus.QUEUED: frozenset({RunStatus.RUNNING, RunStatus.SUCCEEDED}) | _RUN_ENDS,
     RunStatus.RUNNING: frozenset({RunStatus.WAITING, RunStatus.SUCCEEDED}) | _RUN_ENDS,
     RunStatus.WAITING: frozenset({RunStatus.RUNNING, RunStatus.SUCCEEDED}) | _RUN_ENDS,
     RunStatus.SUCCEEDED: frozenset(),

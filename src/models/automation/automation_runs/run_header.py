@@ -33,7 +33,7 @@ from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalTyp
 from models.core.base import Id, JsonObject
 from models.core.pagination import ANSWER_BUDGET
 from runtime.clock import wire_timestamp
-from runtime.database import Work
+from runtime.database import UnitOfWork, Work
 from runtime.postgresql.statements import PreparedStatement
 
 
@@ -217,6 +217,31 @@ async def load_outputs(
     if node_ids is None:
         return await _ALL_OUTPUTS.rows(work, parameters)
     return await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """The end of the node that decided the end of a run."""
+
+    output: JsonObject | None
+    error: str | None
+
+    @property
+    def reason(self) -> str:
+        """The reason why a run failed here: the node's error, or the message of a stop node."""
+        return self.error or (self.output or {}).get("message") or "The run was stopped as failed."
+
+
+async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -> NodeEnd:
+    """The end of a node that has ended."""
+    row = await work.first(
+        select(node_run.c.output, node_run.c.error).where(
+            node_run.c.run_id == run_id,
+            node_run.c.node_id == node_id,
+            node_run.c.scope_key == scope_key,
+        )
+    )
+    return NodeEnd(*tuple(row)) if row is not None else NodeEnd(None, None)
 
 
 def starts_of(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[tuple[str, str]]:
