@@ -24,6 +24,7 @@ from models.core.lifecycle import lost_workers
 from runtime.database import Database
 from runtime.ids import parse_id
 from runtime.processes.exit_codes import end_of, ended_by_itself
+from runtime.temporal.executions import execution_of
 
 log = structlog.get_logger()
 
@@ -111,7 +112,7 @@ class Suspects:
     async def execute(self, call: ExecuteActivityInput, here: ActivityInboundInterceptor) -> object:
         """Execute an activity, that of a suspect while no other suspect's begins."""
         info = activity.info()
-        family, work_id = self._work_of(info.workflow_id or "")
+        family, work_id = self._work_of(execution_of(info))
         if family is None or work_id is None or work_id not in self._known:
             return await here.execute_activity(call)
         if not self._known[work_id]:
@@ -162,9 +163,9 @@ class Suspects:
             await self._fail(family, id_, death.reason)
             raise ApplicationError(death.reason, type="lethal", non_retryable=True) from None
 
-    def _work_of(self, workflow_id: str) -> tuple[WorkFamily[Any] | None, Id | None]:
+    def _work_of(self, execution: str) -> tuple[WorkFamily[Any] | None, Id | None]:
         """An id is `<family>/<row id>`, and below it are the parts of a run's long loops."""
-        name, _, rest = workflow_id.partition("/")
+        name, _, rest = execution.partition("/")
         return self._families.get(name), parse_id(rest.partition("/")[0])
 
     async def _fail(self, family: WorkFamily[Any], work_id: Id, reason: str) -> None:

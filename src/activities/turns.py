@@ -25,7 +25,7 @@ from runtime.database import Database
 from runtime.outbound.client import Caller, calling
 from runtime.outbound.messages import OutboundResponse
 from runtime.outbound_policy import canonical_host
-from runtime.temporal.executions import workspace_of
+from runtime.temporal.executions import execution_of, workspace_of
 from runtime.temporal.families import Family
 
 POSTPONED = "postponed"
@@ -82,6 +82,7 @@ async def turn(lock: asyncio.Lock, reason: str) -> AsyncIterator[None]:
 
 OVERFLOWED = "overflowed"
 """The type of the error of a call over a share, not begun; it says the attempts made before."""
+OVERFLOW_PAUSE = timedelta(seconds=2)
 
 
 class SlotShares:
@@ -136,11 +137,14 @@ class _SlotShareInbound(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         with self._shares.slot(workspace) as within:
             if not within:
+                # What no workflow could send to the other queue is given out again after a pause.
+                alone = info.workflow_id is None
                 raise ApplicationError(
                     "The workspace uses its share of the slots.",
                     info.attempt - 1,
                     type=OVERFLOWED,
-                    non_retryable=True,
+                    non_retryable=not alone,
+                    next_retry_delay=OVERFLOW_PAUSE if alone else None,
                     category=ApplicationErrorCategory.BENIGN,
                 )
             return await super().execute_activity(input)
@@ -329,7 +333,7 @@ class _OutsideTurnInbound(ActivityInboundInterceptor):
 
 def _caller(info: activity.Info, call: ExecuteActivityInput) -> Caller | None:
     workspace = workspace_of(info, call.headers)
-    execution = info.workflow_id or ""
+    execution = execution_of(info)
     if info.is_local or not workspace or _family(execution) in _FREE:
         return None
     # The same whenever a workflow makes the call again.

@@ -1,4 +1,4 @@
-"""The workflow that attempts a delivery until it arrives or expires (ADR 0055)."""
+"""The workflow of deliveries from before they were standalone activities (ADR 0116)."""
 
 import asyncio
 from datetime import timedelta

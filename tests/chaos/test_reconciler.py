@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
+from activities.maintenance import families
 from activities.maintenance import reconciler as maintenance
 from activities.maintenance.families import (
     MOST_RESTARTS,
@@ -496,7 +497,7 @@ async def test_a_run_whose_task_keeps_failing_is_reported(
             return found
         return replace(found, attempt=maintenance.POISONED)
 
-    monkeypatch.setattr(maintenance, "describe_execution", describe)
+    monkeypatch.setattr(families, "describe_execution", describe)
     with capture_logs() as logs:
         assert (await sweep(engine))["poisoned"] == 1
     assert {"id": str(run_id), "attempt": maintenance.POISONED}.items() <= next(

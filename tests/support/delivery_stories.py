@@ -1,6 +1,5 @@
 """Deliveries as tests of them, and the recorder of histories, make and follow them."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -8,7 +7,7 @@ from sqlalchemy import select
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
 from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.notification_preferences import NotificationKind
@@ -98,22 +97,8 @@ async def sending(engine: Engine, delivery_id: Id) -> Delivery:
     return await row(engine, delivery_id)
 
 
-async def put_off(engine: Engine) -> str:
-    """The first attempt of a mail that the server puts off."""
-    delivery_id = await mail(engine, await tell(engine, await member(engine, "later")))
-    return execution_of(await attempted(engine, delivery_id))
-
-
-async def cancelled(engine: Engine) -> str:
-    """A mail that is cancelled while the server does not answer."""
-    delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
-    sent = await sending(engine, delivery_id)
-    async with engine.database.transaction() as work:
-        await cancel_deliveries(work, engine.actor.workspace_id, [delivery_id])
-    return execution_of(sent)
-
-
-DELIVERY_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {
-    "delivery-put-off": put_off,
-    "delivery-cancelled-while-sent": cancelled,
-}
+async def kept_in_temporal(engine: Engine, attempted_one: Delivery) -> str:
+    """All that Temporal keeps of the latest execution, as text."""
+    handle = engine.client.get_activity_handle(execution_of(attempted_one))
+    described = await handle.describe(include_input=True, include_outcome=True)
+    return f"{described.raw_info}{described.raw_input}{described.raw_outcome}"

@@ -29,7 +29,6 @@ from runtime.ids import new_id
 from runtime.temporal.families import Family, Queue
 from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
-from tests.support.delivery_stories import DELIVERY_STORIES
 from tests.support.ending_stories import ENDING_STORIES
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.furnished_story import everything
@@ -288,7 +287,6 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     **TIMER_STORIES,
     **LEGACY_IMPORT_STORIES,
     "legacy-import-everything": everything,
-    **DELIVERY_STORIES,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,

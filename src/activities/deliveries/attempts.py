@@ -1,17 +1,20 @@
 """One attempt of a delivery: read the message, send it, write the answer (ADR 0055)."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.database_errors import awaiting_database
 from activities.deliveries.channels import Channel, Parcel
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id
+from models.core.lifecycle.rules import REPORTED_FAILURES
 from models.messages.deliveries.commands import (
     begin_attempt,
     close_execution,
@@ -23,6 +26,7 @@ from models.messages.deliveries.lines import record_answer
 from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
 from runtime.database import Database
 from runtime.outbound.errors import OutboundError
+from runtime.temporal.executions import execution_of
 
 log = structlog.get_logger()
 
@@ -45,12 +49,31 @@ class DeliveryActivities:
         self._database = database
         self._channels = channels
 
+    @activity.defn(name="deliver")
+    async def deliver(self, delivery_id: str, restarts: int = 0) -> str:
+        """Attempt a delivery as an execution by itself (ADR 0116), which ends as its row does.
+
+        `restarts` are for the reconciler.
+        """
+        del restarts
+        try:
+            reply = await self.attempt_delivery(delivery_id)
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is not None and details.cancel_requested:
+                # After a cancel of ours the row is closed already, and this changes nothing.
+                await asyncio.shield(self.close_cancelled_delivery(delivery_id))
+            raise
+        if reply.status in REPORTED_FAILURES:
+            raise ApplicationError("The delivery failed.", type=reply.status, non_retryable=True)
+        return reply.status
+
     @activity.defn(name="attempt_delivery")
     async def attempt_delivery(self, delivery_id: str) -> AttemptReply:
         """Attempt a delivery, unless this execution did so before.
 
         Repeated after a loss of its worker, it may send once more: receivers know a repetition by
-        its id.
+        its id. It is called by the workflows of deliveries that began before they had none.
         """
         async with heartbeats():
             return await self._attempt(Id(delivery_id))
@@ -97,7 +120,7 @@ def _execution() -> int:
 
     0 for one from before deliveries had lines: it attempts nothing any more.
     """
-    _, _, rest = (activity.info().workflow_id or "").partition("/")
+    _, _, rest = execution_of(activity.info()).partition("/")
     return int(rest.partition("/")[2] or 0)
 
 

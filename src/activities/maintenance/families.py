@@ -15,6 +15,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.outbox.relay import Standalone
 from activities.parts import Parts
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
@@ -67,6 +68,23 @@ async def describe_execution(client: Client, workflow_id: str) -> Execution | No
     restarts = await described.memo_value(RESTARTS_IN_MEMO, 0, type_hint=int)
     attempt = raw.pending_workflow_task.attempt
     return Execution(described.status, attempt, restarts, failure, busy)
+
+
+async def describe_standalone(client: Client, activity_id: str) -> Execution | None:
+    """The execution of a standalone activity; None when Temporal knows none of this id."""
+    handle = client.get_activity_handle(activity_id)
+    try:
+        described = await handle.describe(include_input=True, include_outcome=True)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    outcome = described.raw_outcome
+    failure = outcome.failure.application_failure_info.type if outcome is not None else None
+    # The id of its row, and the number of restarts if there were any.
+    restarts = (await described.input() or [])[1:]
+    status = WorkflowExecutionStatus[described.status.name]
+    return Execution(status, 0, sum(restarts), failure)
 
 
 async def _failure(handle: WorkflowHandle[Any, Any]) -> str | None:
@@ -161,6 +179,8 @@ class WorkFamily(Generic[RowT]):
     """
     queue: ClassVar[Queue] = Queue.AUTOMATION
     """The queue of the tasks of its workflows."""
+    standalone: ClassVar[Standalone | None] = None
+    """The activity that is its execution in place of a workflow (ADR 0116)."""
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
@@ -180,6 +200,15 @@ class WorkFamily(Generic[RowT]):
         """The id of a row's execution: mostly of the one name that the family has, and the row."""
         (family,) = self.workflows
         return family.workflow_id(row.id)
+
+    async def describe(self, client: Client, row: RowT) -> Execution | None:
+        """The execution of a row; None when Temporal knows of none."""
+        execution_id = self.workflow_id(row)
+        if self.standalone is not None:
+            alone = await describe_standalone(client, execution_id)
+            if alone is not None:
+                return alone
+        return await describe_execution(client, execution_id)
 
     def abandoned(self, row: RowT) -> str | None:
         """The reason an open row is awaited no longer, and is then cancelled; mostly None."""

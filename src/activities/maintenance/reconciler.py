@@ -11,7 +11,14 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from temporalio import activity
-from temporalio.client import Client, ScheduleListDescription, ScheduleSpec, WorkflowExecutionStatus
+from temporalio.client import (
+    ActivityHandle,
+    Client,
+    ScheduleListDescription,
+    ScheduleSpec,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+)
 from temporalio.service import RPCError
 
 from activities.maintenance.families import (
@@ -52,30 +59,40 @@ async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]
     terminated = dict.fromkeys((family.name for family in families), 0)
     started_before = (activity.info().started_time - context.grace).isoformat()
     query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
-    async for listed in context.client.list_workflows(query):
+    async for execution_id, handle in _executions(context.client, query):
         try:
-            family = await _end(context, by_workflow, listed.id)
+            family = await _end(context, by_workflow, execution_id, handle)
         except RPCError:
             # It has ended meanwhile, or the next sweep comes back to it.
-            log.warning("an execution could not be reconciled", workflow=listed.id)
+            log.warning("an execution could not be reconciled", workflow=execution_id)
             continue
         if family is not None:
             terminated[family.name] += 1
     return terminated
 
 
+_Handle = WorkflowHandle[Any, Any] | ActivityHandle[Any]
+
+
+async def _executions(client: Client, query: str) -> AsyncIterator[tuple[str, _Handle]]:
+    """Workflows and standalone activities, by id."""
+    async for workflow in client.list_workflows(query):
+        yield workflow.id, client.get_workflow_handle(workflow.id)
+    async for one in client.list_activities(query):
+        yield one.activity_id, client.get_activity_handle(one.activity_id)
+
+
 async def _end(
-    context: SweepContext, known: Mapping[str, WorkFamily[Any]], workflow_id: str
+    context: SweepContext, known: Mapping[str, WorkFamily[Any]], execution_id: str, handle: _Handle
 ) -> WorkFamily[Any] | None:
     """The family of the execution if it was terminated.
 
     An id is `<family>/<row id>`, and below it are the parts of a run's long loops.
     """
-    name, _, rest = workflow_id.partition("/")
+    name, _, rest = execution_id.partition("/")
     family, row_id = known.get(name), parse_id(rest.partition("/")[0])
     if family is None or row_id is None:
         return None
-    handle = context.client.get_workflow_handle(workflow_id)
     fate = await _fate(context, family, row_id)
     if fate is None:
         # Its code could only fail to find its row, so it is not asked to end in order.
@@ -189,7 +206,7 @@ class Reconciler:
         reason = family.abandoned(row)
         if reason is not None:
             return await self._close(family, row, AbnormalEnd(EndKind.CANCELLED, reason))
-        execution = await describe_execution(self._context.client, family.workflow_id(row))
+        execution = await family.describe(self._context.client, row)
         match family.judge(row, execution):
             case Verdict.RESTART:
                 async with self._context.database.transaction() as work:

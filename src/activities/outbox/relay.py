@@ -12,8 +12,14 @@ import psycopg
 import structlog
 from sqlalchemy import ColumnElement, exists, func
 from temporalio.client import Client
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.common import (
+    ActivityIDConflictPolicy,
+    ActivityIDReusePolicy,
+    RetryPolicy,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import ActivityAlreadyStartedError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
@@ -205,11 +211,30 @@ Delivery = Callable[[Outbox], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Standalone:
+    """An activity that is an execution by itself (ADR 0116), and its queue.
+
+    Beside the id of its row it is given the number of executions that ended without closing it, if
+    there were any.
+    """
+
+    activity: str
+    task_queue: str
+    start_to_close: timedelta
+    heartbeat: timedelta
+    retry: RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """The start of a family: its workflow by type name, and the queue of its workflow tasks."""
+    """The start of a family: its workflow by type name, and the queue of its workflow tasks.
+
+    What is `standalone` has a workflow for executions that began before it was.
+    """
 
     workflow: str
     task_queue: str
+    standalone: Standalone | None = None
 
 
 class ExecutionDeliveries:
@@ -239,13 +264,21 @@ class ExecutionDeliveries:
         if row.request.get("child"):
             return
         inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
-        family = Family(row.family)
-        route, restarts = self._routes[family], row.request.get(RESTARTS_IN_MEMO)
-        with contextlib.suppress(WorkflowAlreadyStartedError), caused_by(row.request):
+        route = self._routes[Family(row.family)]
+        with caused_by(row.request):
+            if route.standalone is None:
+                await self._start_workflow(row, route)
+            else:
+                await self._start_activity(row, route.standalone)
+        inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
+
+    async def _start_workflow(self, row: Outbox, route: Route) -> None:
+        family, restarts = Family(row.family), row.request.get(RESTARTS_IN_MEMO)
+        with contextlib.suppress(WorkflowAlreadyStartedError):
             await self._client.start_workflow(
                 route.workflow,
                 str(row.subject_id),
-                id=_workflow_id(row),
+                id=_execution_id(row),
                 task_queue=route.task_queue,
                 # A repeated delivery finds the execution that the first one started.
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
@@ -258,7 +291,29 @@ class ExecutionDeliveries:
                 search_attributes=search_attributes(str(row.workspace_id), row.request, family),
                 rpc_timeout=START_TIMEOUT,
             )
-        inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
+
+    async def _start_activity(self, row: Outbox, alone: Standalone) -> None:
+        family, restarts = Family(row.family), row.request.get(RESTARTS_IN_MEMO)
+        with contextlib.suppress(ActivityAlreadyStartedError):
+            await self._client.start_activity(
+                alone.activity,
+                args=[str(row.subject_id), *([] if restarts is None else [restarts])],
+                id=_execution_id(row),
+                task_queue=alone.task_queue,
+                id_conflict_policy=ActivityIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=(
+                    ActivityIDReusePolicy.REJECT_DUPLICATE
+                    if restarts is None
+                    else ActivityIDReusePolicy.ALLOW_DUPLICATE
+                ),
+                start_to_close_timeout=alone.start_to_close,
+                heartbeat_timeout=alone.heartbeat,
+                retry_policy=alone.retry,
+                summary=row.request.get("summary"),
+                priority=fairness(row.workspace_id, family),
+                search_attributes=search_attributes(str(row.workspace_id), row.request, family),
+                rpc_timeout=START_TIMEOUT,
+            )
 
     async def signal(self, row: Outbox) -> None:
         """Signal an execution; one that has ended has nothing left to hear."""
@@ -270,12 +325,17 @@ class ExecutionDeliveries:
 
     async def cancel(self, row: Outbox) -> None:
         """Cancel an execution; one that never started or has ended needs none."""
-        handle = self._client.get_workflow_handle(_workflow_id(row))
+        if self._routes[Family(row.family)].standalone is not None:
+            alone = self._client.get_activity_handle(_execution_id(row))
+            with _ignoring_not_found():
+                await alone.cancel(rpc_timeout=START_TIMEOUT)
+                return
+        handle = self._client.get_workflow_handle(_execution_id(row))
         with _ignoring_not_found():
             await handle.cancel(rpc_timeout=START_TIMEOUT)
 
 
-def _workflow_id(row: Outbox) -> str:
+def _execution_id(row: Outbox) -> str:
     return Family(row.family).workflow_id(row.subject_id, row.request.get("execution", ""))
 
 

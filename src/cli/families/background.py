@@ -49,6 +49,7 @@ from activities.maintenance.families import (
     WorkRow,
     next_restart,
 )
+from activities.outbox.relay import Standalone
 from activities.parts import Parts
 from activities.time_entries import TimerActivities
 from models.core.base import Id
@@ -85,6 +86,7 @@ from workflows import jobs
 from workflows.data_source_runs import DataSourceRefresh, SpreadsheetImport
 from workflows.deliveries import Delivery
 from workflows.legacy_imports import ImportWorkspace, LegacyImport
+from workflows.policies import ATTEMPT_TIMEOUT, DATABASE_RETRY, HEARTBEAT_TIMEOUT
 from workflows.time_entries import TimerDue
 
 
@@ -101,13 +103,16 @@ class Deliveries(WorkFamily[DeliveryRow]):
 
     name, kind, row = "deliveries", DELIVERIES, DeliveryRow
     workflows: ClassVar = {Family.DELIVERY: Delivery}
+    standalone: ClassVar = Standalone(
+        "deliver", Queue.IO, ATTEMPT_TIMEOUT, HEARTBEAT_TIMEOUT, DATABASE_RETRY
+    )
 
     @override
     def activities(self, parts: Parts) -> Activities:
         attempts = DeliveryActivities(parts.database, _channels(parts))
         return {
             Queue.AUTOMATION: [attempts.close_cancelled_delivery],
-            Queue.IO: [attempts.attempt_delivery],
+            Queue.IO: [attempts.deliver, attempts.attempt_delivery],
         }
 
     @override

@@ -54,7 +54,7 @@ SCHEDULED = Route(ScheduleFire.__name__, Queue.AUTOMATION)
 def routes_of(families: Families) -> Mapping[Family, Route]:
     """The start of each name that goes through the outbox."""
     return {
-        name: Route(workflow.__name__, family.queue)
+        name: Route(workflow.__name__, family.queue, family.standalone)
         for family in families
         for name, workflow in family.workflows.items()
     }

@@ -77,6 +77,11 @@ def workspace_of(info: activity.Info, headers: Mapping[str, Payload]) -> str:
     return (key or "").partition("/")[0]
 
 
+def execution_of(info: activity.Info) -> str:
+    """The id of the execution that an activity is a part of: itself, where no workflow calls it."""
+    return info.workflow_id or info.activity_id
+
+
 _CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
 
 

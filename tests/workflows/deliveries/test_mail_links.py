@@ -12,7 +12,7 @@ from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.tables import Notification, notification
-from tests.support.delivery_stories import ended, mail, member, row, tell
+from tests.support.delivery_stories import ended, kept_in_temporal, mail, member, tell
 from tests.support.engine import KEYS, PUBLIC_URL, Engine
 from tests.support.post_office import PostOffice
 from tests.support.waits import approval, waiting, ways
@@ -52,7 +52,7 @@ async def test_a_mail_asks_and_its_link_decides(engine: Engine, post_office: Pos
     assert (run.status, ways(run)) == ("succeeded", {"ask", "yes"})
 
 
-async def test_neither_rows_nor_histories_have_a_link(
+async def test_neither_rows_nor_executions_have_a_link(
     engine: Engine, post_office: PostOffice
 ) -> None:
     boss = await member(engine)
@@ -60,9 +60,9 @@ async def test_neither_rows_nor_histories_have_a_link(
     delivery_id = await mail(engine, await request_to(engine, boss))
     sent = await ended(engine, delivery_id)
     assert "decision_" not in f"{sent.input}{sent.error}"
-    workflow_id = f"delivery/{delivery_id}/{(await row(engine, delivery_id)).executions}"
-    history = await engine.client.get_workflow_handle(workflow_id).fetch_history()
-    assert "decision_" not in history.to_json()
+    kept = await kept_in_temporal(engine, sent)
+    assert str(delivery_id) in kept
+    assert "decision_" not in kept
     assert len(post_office.mails) > 0
     await engine.cancel(*place)
 

@@ -19,7 +19,7 @@ from models.messages.notification_preferences import (
 from models.messages.notifications.tables import Notification
 from models.messages.push_devices import RegisterPushDevice, push_device, register_push_device
 from tests.support.browsers import Browser
-from tests.support.delivery_stories import attempted, ended, execution_of, member, tell
+from tests.support.delivery_stories import attempted, ended, kept_in_temporal, member, tell
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine
 
@@ -70,10 +70,10 @@ async def test_every_device_of_a_user_rings(engine: Engine, serve: Serve) -> Non
         message = browser.read(by_path[f"/{number}"])
         assert message["title"] == "Secret words"
         assert message["data"]["notificationId"] == str(told.id)
-    handle = engine.client.get_workflow_handle(execution_of(await ended(engine, sent[0].id)))
-    history = (await handle.fetch_history()).to_json()
-    assert "Secret words" not in history
-    assert json.loads(browsers[0].token)["keys"]["auth"] not in history
+    kept = await kept_in_temporal(engine, await ended(engine, sent[0].id))
+    assert str(sent[0].id) in kept
+    assert "Secret words" not in kept
+    assert json.loads(browsers[0].token)["keys"]["auth"] not in kept
 
 
 @pytest.mark.parametrize("status", [404, 410])
