@@ -22,7 +22,7 @@ from bench.processor import Spent, processor_time
 from bench.webhooks import call_hook, publish_hook
 
 IN_FLIGHT = 30
-WARM_UP_SECONDS = 5.0
+WARM_UP_RUNS = 300
 RATE = 200
 """Samples a second."""
 SAMPLED = ("api", "worker")
@@ -79,7 +79,8 @@ async def _measure(platform: Platform, directory: Path, seconds: int) -> tuple[i
             ended["runs"] += 1
 
     load = [asyncio.create_task(call()) for _ in range(IN_FLIGHT)]
-    await asyncio.sleep(WARM_UP_SECONDS)
+    while ended["runs"] < WARM_UP_RUNS:
+        await asyncio.sleep(0.1)
     pids = {name: platform.pid(name) for name in (*SAMPLED, "postgres", "temporal")}
     ended.clear()
     with processor_time(pids) as spent:
