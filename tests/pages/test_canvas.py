@@ -9,6 +9,25 @@ import pytest
 
 from models.automation.automations.rules.graph.shapes import Graph
 from tests.support.browser import Page
+from tests.support.canvas import (
+    CLIPBOARD,
+    add_after,
+    choose,
+    draft,
+    drag,
+    edges,
+    face,
+    fill,
+    is_there,
+    keys,
+    middle,
+    one,
+    opened,
+    press,
+    saved,
+    tick,
+    with_control,
+)
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Json, graph, node
 from tests.support.hooks import signed
@@ -28,135 +47,6 @@ def person(server: Server, space: Space) -> Person:
     return Person(server, space)
 
 
-async def opened(page: Page, person: Person, automation_id: str, tail: str = "") -> None:
-    """Open the editor of an automation in a session, and wait until it is there."""
-    await sign_in(page, person.server, person.space)
-    await page.open(f"{person.home}/automations/{automation_id}/edit{tail}")
-    await page.until("document.getElementById('editor').dataset.ready === 'true'")
-    await page.until("document.querySelector('.vue-flow__node') !== null")
-
-
-async def draft(person: Person, automation_id: str) -> Json:
-    path = f"{person.space.path}/automations/{automation_id}"
-    found: Json = await person.call("GET", path)
-    return found
-
-
-def face(node_id: str) -> str:
-    return f'[data-face="{node_id}"]'
-
-
-def one(selector: str) -> str:
-    """The first element of a selector, as an expression."""
-    return f"document.querySelector({json.dumps(selector)})"
-
-
-async def saved(page: Page) -> None:
-    """Until everything is saved that was changed so far."""
-    await page.until("document.querySelector('.save-state').innerText === 'Draft saved'")
-
-
-async def drag(page: Page, start: list[float], end: list[float]) -> None:
-    """Press at one point, move, and let go at another."""
-    steps = [
-        [start[0] + (end[0] - start[0]) * n / 8, start[1] + (end[1] - start[1]) * n / 8]
-        for n in range(9)
-    ]
-    await page.send("Input.dispatchMouseEvent", type="mouseMoved", x=start[0], y=start[1])
-    await page.send(
-        "Input.dispatchMouseEvent",
-        type="mousePressed",
-        x=start[0],
-        y=start[1],
-        button="left",
-        clickCount=1,
-        buttons=1,
-    )
-    for x, y in steps:
-        await page.send(
-            "Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left", buttons=1
-        )
-    await page.send(
-        "Input.dispatchMouseEvent",
-        type="mouseReleased",
-        x=end[0],
-        y=end[1],
-        button="left",
-        clickCount=1,
-    )
-
-
-async def middle(page: Page, selector: str) -> list[float]:
-    """The middle of an element that does not move any more."""
-    place = (
-        f"(() => {{ const at = {one(selector)}.getBoundingClientRect();"
-        " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
-    )
-    places: list[Any] = []
-
-    async def has_stopped() -> bool:
-        places.append(await page.evaluate(place))
-        return places[-1:] == places[-2:-1]
-
-    await page.until(f"{one(selector)} !== null")
-    await eventually(has_stopped, what=f"{selector} that does not move")
-    found: list[float] = places[-1]
-    return found
-
-
-async def fill(page: Page, path: str, text: str) -> None:
-    """Type into a field of the panel, by its path."""
-    field = f'[data-path="{path}"] :is(.ace_text-input, textarea, input:not([type=checkbox]))'
-    await page.until(f"{one(field)} !== null")
-    await page.evaluate(f"{one(field)}.focus()")
-    await page.evaluate("document.activeElement.select?.()")
-    await page.send("Input.insertText", text=text)
-
-
-async def choose(page: Page, selector: str, value: str) -> None:
-    """Choose an option of a select by its value."""
-    await page.until(f"[...{one(selector)}.options].some(one => one.value === {json.dumps(value)})")
-    await page.evaluate(
-        f"(() => {{ const one = {one(selector)}; one.value = {json.dumps(value)};"
-        " one.dispatchEvent(new Event('input', { bubbles: true }));"
-        " one.dispatchEvent(new Event('change', { bubbles: true })); })()"
-    )
-
-
-async def press(page: Page, label: str) -> None:
-    """Click the button, or the summary, of these words."""
-    inside = "document.querySelectorAll('main button, main summary, main a.button')"
-    found = f"[...{inside}].find(one => one.innerText.trim() === "
-    await page.until(f"{found}{json.dumps(label)}) !== undefined")
-    await page.evaluate(f"{found}{json.dumps(label)}).setAttribute('data-pressed', '')")
-    await page.click("[data-pressed]")
-    await page.evaluate("document.querySelector('[data-pressed]')?.removeAttribute('data-pressed')")
-
-
-async def tick(page: Page, path: str) -> None:
-    await page.until(
-        f"document.querySelector('[data-path=\"{path}\"] input[type=checkbox]') !== null"
-    )
-    await page.click(f'[data-path="{path}"] input[type=checkbox]')
-
-
-async def add_after(page: Page, node_id: str, kind: str, way: str = "") -> None:
-    """Add a node by the `+` after another, and a click in the palette."""
-    label = f", {way}" if way else ""
-    more = (
-        f'.step[data-node="{node_id}"] .more[aria-label$="{label}"]'
-        if way
-        else f'.step[data-node="{node_id}"] .more'
-    )
-    if await page.evaluate("document.querySelector('.panel-of') !== null"):
-        await page.press("Escape")
-        await page.until("document.querySelector('.panel-of') === null")
-    await page.click(more)
-    await page.until("document.activeElement.classList.contains('find-node')")
-    await page.click(f"[data-kind={kind}]")
-    await page.until("document.querySelector('.panel-of') !== null")
-
-
 @pytest.mark.long
 async def test_random_edits_leave_a_document_and_can_be_undone(
     page: Page, server: Server, person: Person
@@ -170,9 +60,9 @@ async def test_random_edits_leave_a_document_and_can_be_undone(
     for document in found["documents"]:
         content = document["graph"]
         del content["unknown"]
-        for one in [*content["nodes"], *content["edges"]]:
-            one.pop("mystery", None)
-            one.pop("odd", None)
+        for part in [*content["nodes"], *content["edges"]]:
+            part.pop("mystery", None)
+            part.pop("odd", None)
         Graph.model_validate(content)
     # The API reads the result as a graph, and names its problems.
     issues = [
@@ -322,33 +212,6 @@ async def test_an_automation_is_built_and_published_by_mouse(
     assert [one["title"] for one in records] == ["From the canvas"]
 
 
-async def keys(page: Page, *names: str) -> None:
-    for name in names:
-        await page.press(name)
-
-
-async def with_control(page: Page, key: str, *, shift: bool = False) -> None:
-    """A key with Control held."""
-    for kind in ("rawKeyDown", "keyUp"):
-        await page.send(
-            "Input.dispatchKeyEvent",
-            type=kind,
-            key=key,
-            code=f"Key{key.upper()}",
-            windowsVirtualKeyCode=ord(key.upper()),
-            modifiers=2 + 8 * shift,
-        )
-
-
-def is_there(node_id: str) -> str:
-    return f"{one(face(node_id))} !== null"
-
-
-async def edges(person: Person, automation_id: str) -> list[tuple[str, str, str]]:
-    content = (await draft(person, automation_id))["graph"]
-    return sorted((edge["from"], edge["to"], edge["outcome"]) for edge in content["edges"])
-
-
 @pytest.mark.long
 async def test_nodes_are_added_connected_deleted_and_restored_by_keys(
     page: Page, person: Person
@@ -483,15 +346,6 @@ async def test_nodes_are_inserted_duplicated_and_tidied_by_mouse(
     await page.until("document.querySelector('.save-state').innerText !== 'Draft saved'")
     await saved(page)
     assert await places(person, automation_id) != apart
-
-
-CLIPBOARD = """((kind, text) => {
-  const clipboardData = new DataTransfer();
-  if (text) clipboardData.setData('text/plain', text);
-  const how = { clipboardData, bubbles: true, cancelable: true };
-  document.dispatchEvent(new ClipboardEvent(kind, how));
-  return clipboardData.getData('text/plain');
-})"""
 
 
 @pytest.mark.long

@@ -105,6 +105,22 @@ _TRIGGERS: Mapping[TriggerKind, tuple[str, type[BaseModel]]] = {
     ),
 }
 
+_PAYLOADS: Mapping[TriggerKind, tuple[str, ...]] = {
+    TriggerKind.SCHEDULE: ("scheduledAt", "timezone"),
+    TriggerKind.WEBHOOK: ("body", "headers", "query", "method", "webhookId"),
+    TriggerKind.FORM_SUBMITTED: ("record", "submission"),
+    TriggerKind.RECORD_CREATED: ("record", "actor"),
+    TriggerKind.RECORD_UPDATED: ("record", "before", "changedKeys", "actor"),
+    TriggerKind.RECORD_DELETED: ("record", "actor"),
+    TriggerKind.RECORD_MATCHES: ("record", "before"),
+    TriggerKind.RECORD_DATE_REACHED: ("record", "dueAt"),
+    TriggerKind.BUTTON_PRESSED: ("record", "user"),
+    TriggerKind.DATA_SOURCE_FINISHED: ("run",),
+    TriggerKind.AUTOMATION_FAILED: ("automationId", "runId", "nodeId", "error", "triggerPayload"),
+    TriggerKind.TIME_ENTRY_COMPLETED: ("entry",),
+}
+"""The keys of the payload of a trigger, as far as they are always the same."""
+
 _OUTCOMES: Mapping[EdgeOutcome, str] = {
     EdgeOutcome.ALWAYS: "Next",
     EdgeOutcome.SUCCESS: "On success",
@@ -253,6 +269,7 @@ def _trigger(kind: TriggerKind, title: str, model: type[BaseModel]) -> JsonObjec
         "kind": kind.value,
         "title": title,
         "description": TRIGGER_SENTENCES[kind],
+        "keys": list(_PAYLOADS.get(kind, ())),
         "schema": _labelled(model, kind.value),
     }
 

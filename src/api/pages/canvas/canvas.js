@@ -225,11 +225,16 @@ export const Canvas = {
         if (covered > 0) before ??= { zoom, x, y };
         await flow.setViewport({ zoom, x: room / 2 - (box.x + box.width / 2) * zoom, y: height / 2 - (box.y + box.height / 2) * zoom });
       },
-      /** Go back to what was in view before a node was shown, if the node is in view there. */
-      back: (id) => {
+      /** Go back to what was in view before a node was shown, or show all if the node is not there. */
+      back: async (id) => {
+        // The palette takes its place again when a panel closes.
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
         const { width, height } = root.value.getBoundingClientRect();
         const box = plan.value.boxes.get(id);
-        if (before && box && isIn(box, before, width, height)) flow.setViewport(before);
+        if (before && box) {
+          if (isIn(box, before, width, height)) await flow.setViewport(before);
+          else await fit();
+        }
         before = null;
       },
       focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),

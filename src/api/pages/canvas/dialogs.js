@@ -2,7 +2,7 @@
 
 import { moment, plain } from "/pages/words.js";
 import { edgesOf, entriesOf, nodeOf, nodesOf, refusal, TRIGGER, wayOf, waysOf } from "./graph.js";
-import { CALLS } from "./testing.js";
+import { approvalsOf, CALLS, DECISIONS } from "./testing.js";
 
 const { h, onMounted, ref, computed } = Vue;
 
@@ -24,7 +24,7 @@ const button = (label, onClick, more = {}) =>
 
 const asText = (value) => JSON.stringify(value ?? {}, null, 2);
 
-/** Emits `test` ({payload, mode, stopAt}), `example` (a payload to keep) and `close`. */
+/** Emits `test` ({payload, mode, decision, stopAt}), `example` (a payload to keep) and `close`. */
 export const TestDialog = {
   props: ["document", "data", "payload", "earlier", "stopAt"],
   emits: ["test", "example", "close"],
@@ -35,6 +35,8 @@ export const TestDialog = {
     const runs = ref([]);
     const text = ref("{}");
     const mode = ref("simulate");
+    const decision = ref("approved");
+    const asks = approvalsOf(props.document).length > 0;
     const problem = ref("");
     onMounted(async () => {
       runs.value = await props.earlier().catch(() => []);
@@ -58,7 +60,7 @@ export const TestDialog = {
     const send = (event) => {
       event.preventDefault();
       const payload = read();
-      if (payload) emit("test", { payload, mode: mode.value, stopAt: props.stopAt });
+      if (payload) emit("test", { payload, mode: mode.value, decision: decision.value, stopAt: props.stopAt });
     };
     const keep = () => {
       const payload = read();
@@ -84,6 +86,8 @@ export const TestDialog = {
             h("input", { type: "radio", name: "calls", value: name, checked: mode.value === name, onChange: () => { mode.value = name; } }),
             h("span", null, [h("b", null, label), h("small", null, says)]),
           ]))]),
+        asks ? h("label", { class: "field" }, [h("span", null, "Approvals"), h("select", { value: decision.value, onChange: (event) => { decision.value = event.target.value; } },
+          Object.entries(DECISIONS).map(([name, label]) => h("option", { value: name }, label)))]) : null,
         h("div", { class: "buttons" }, [
           button("Save as example", keep, { class: "subtle" }),
           button("Cancel", () => emit("close")),
@@ -176,7 +180,7 @@ const SHORTCUTS = [
   ["N or /", "Add a node"], ["Enter", "Open the focused node"], ["Arrow keys", "Move between nodes"], ["Shift + arrow keys", "Move the selected nodes"],
   ["C", "Connections of the focused node"], ["A", "Add a node after the focused node"], ["D", "Disable or enable"], ["Delete", "Delete"], ["Ctrl + Z, Ctrl + Shift + Z", "Undo, redo"],
   ["Ctrl + C, Ctrl + X, Ctrl + V", "Copy, cut, paste"], ["Ctrl + D", "Duplicate"], ["Ctrl + A", "Select all"], ["Shift + drag", "Select several"],
-  ["Ctrl + scroll", "Zoom"], ["F", "Fit to screen"], ["L", "Tidy up"], ["Escape", "Close a panel, or clear the selection"],
+  ["Ctrl + scroll", "Zoom"], ["F", "Fit to screen"], ["L", "Tidy up"], ["Ctrl + Enter", "Add a node after the open one"], ["Escape", "Close a panel, or clear the selection"],
 ];
 
 export const HelpDialog = {

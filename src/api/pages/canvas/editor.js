@@ -108,13 +108,21 @@ class Editor {
     if (this.at.place) return this.at.place;
     const [id] = this.chosen;
     const node = id && graph.nodeOf(this.document.value, id);
-    if (node) {
-      const used = new Set(graph.edgesOf(this.document.value).filter((edge) => edge.from === id).map(graph.wayOf));
-      const way = graph.waysOf(this.document.value, node, this.kinds.get(node.kind)).find((one) => !used.has(one.key) && !["failure", "finally"].includes(one.outcome));
-      if (way) return { after: { from: id, outcome: way.outcome, caseKey: way.caseKey } };
-    }
+    const [way] = node ? this.waysOn(id) : [];
+    if (way) return way.place;
     if (graph.nodesOf(this.document.value).length === 0 || this.at.focused === TRIGGER) return { after: { from: TRIGGER } };
     return { at: this.canvas.value.middle() };
+  }
+
+  /** The ways out of a node, or of the trigger, that lead nowhere yet, each with the place behind it. */
+  waysOn(id) {
+    const document = this.document.value;
+    const own = (way) => ({ ...way, place: { after: { from: id, outcome: way.outcome, caseKey: way.caseKey } } });
+    if (id === TRIGGER) return graph.nodesOf(document).length === 0 ? [own({ key: "always", label: "Next" })] : [];
+    const used = new Set(graph.edgesOf(document).filter((edge) => edge.from === id).map(graph.wayOf));
+    const node = graph.nodeOf(document, id);
+    return graph.waysOf(document, node, this.kinds.get(node.kind))
+      .filter((one) => !used.has(one.key) && !["failure", "finally"].includes(one.outcome)).map(own);
   }
 
   drop(kind, x, y) {
@@ -198,7 +206,7 @@ class Editor {
     nextTick(() => {
       const shown = window.document.querySelector(".panel-of");
       this.canvas.value.show(id, shown?.offsetWidth ?? 0);
-      if (isNew) shown?.querySelector(".panel-middle input")?.select();
+      if (isNew) begin(shown);
     });
   }
 
@@ -207,10 +215,10 @@ class Editor {
     this.history.settle();
     this.at.opened = null;
     if (opened === null) return;
-    nextTick(() => {
-      this.canvas.value.back(opened);
-      this.canvas.value.show(opened);
+    nextTick(async () => {
       this.canvas.value.focus(opened);
+      await this.canvas.value.back(opened);
+      if (this.at.opened === null) this.canvas.value.show(opened);
     });
   }
 
@@ -307,6 +315,12 @@ class Editor {
   }
 }
 
+/** Put the cursor where a new node wants something: into its first field, its label if it has none. */
+function begin(shown) {
+  const fields = [...(shown?.querySelectorAll(".panel-middle .panel-rows :is(input:not([type=checkbox]), select, textarea)") ?? [])];
+  (fields.find((one) => one.checkVisibility()) ?? shown?.querySelector(".panel-middle input"))?.focus();
+}
+
 const button = (label, onClick, more = {}) => h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
 
 /** Issues by node; those of no node that is there are of the graph as a whole. */
@@ -372,11 +386,25 @@ function runBar(editor) {
     h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
     h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
       run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
+    ...(isOpen ? approvals(editor) : []),
     isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
     hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses this draft, and the outputs of nodes that succeeded. Calls are real." }) : null,
     h("a", { class: "button small", href: `/runs/${run.id}` }, "View run"),
     button("Close", () => testing.close(), { class: "small", "aria-label": "Hide the run" }),
   ]);
+}
+
+/** Buttons for the approval that the run which is shown waits for; one with questions is answered on its page. */
+function approvals(editor) {
+  const { run, testing } = editor;
+  const waits = (node) => node.kind === "approval" && run.nodes.get(node.id)?.status === "waiting";
+  const [node, ...others] = graph.nodesOf(editor.document.value).filter(waits);
+  if (!node || others.length > 0 || node.config?.form?.length > 0) return [];
+  const decide = (decision) => editor.tried(() => testing.decide(node.id, decision));
+  return [
+    h("span", null, node.config?.title && typeof node.config.title === "string" ? node.config.title : node.label ?? node.id),
+    button("Approve", () => decide("approved"), { class: "small primary" }), button("Reject", () => decide("rejected"), { class: "small" }),
+  ];
 }
 
 function tools(editor) {
@@ -401,9 +429,10 @@ function outputsOf(editor, id) {
   const document = editor.document.value;
   const payload = editor.run.payload ?? document.graph.testPayloads?.[0]?.payload ?? null;
   const earlier = graph.nodesOf(document).filter((node) => node.id !== id && graph.leads(document, node.id, id));
+  const stated = (kind) => kind?.output?.keys.map(({ name }) => name) ?? [];
   return [
-    { id: TRIGGER, label: "Trigger", output: payload },
-    ...earlier.map((node) => ({ id: node.id, kind: node.kind, label: node.label ?? node.id, output: editor.run.data.get(node.id)?.output ?? null })),
+    { id: TRIGGER, label: "Trigger", output: payload, keys: editor.triggers.get(document.trigger.kind)?.keys ?? [] },
+    ...earlier.map((node) => ({ id: node.id, kind: node.kind, label: node.label ?? node.id, output: editor.run.data.get(node.id)?.output ?? null, keys: stated(editor.kinds.get(node.kind)) })),
   ];
 }
 
@@ -432,7 +461,17 @@ function panel(editor, issues) {
         const { id } = graph.nodesOf(next)[index];
         if (id !== opened) editor.open(id);
       } });
-  return h("section", { class: "panel-of", "aria-label": opened === TRIGGER ? "Trigger" : "Node" }, inner);
+  const ways = editor.waysOn(opened);
+  const onKeydown = (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || ways.length === 0) return;
+    event.preventDefault();
+    editor.ask(ways[0].place);
+  };
+  return h("section", { class: "panel-of", "aria-label": opened === TRIGGER ? "Trigger" : "Node", onKeydown }, [inner, ways.length === 0 ? null : h("footer", { class: "panel-next" }, [
+    ways.length > 1 ? h("span", { class: "quiet" }, "Add next node") : null,
+    ...ways.map((way, index) => button(ways.length > 1 ? way.label : "Add next node", () => editor.ask(way.place), {
+      class: "small", key: way.key, "aria-label": ways.length > 1 ? `Add next node: ${way.label}` : undefined, title: index === 0 ? "Add next node (Ctrl+Enter)" : undefined })),
+  ])]);
 }
 
 function dialog(editor) {

@@ -216,7 +216,9 @@ export const ValueTree = {
     const row = (entry, value, steps, name) => {
       const { source = entry.id === TRIGGER ? "trigger" : "node", id } = entry;
       const key = JSON.stringify([source, id, ...steps]);
-      const inside = value !== null && typeof value === "object" ? Object.entries(value).slice(0, 200) : [];
+      // Before anything has run, the keys are known and their values are not.
+      const absent = (value === undefined || value === null) && steps.length === 0 ? (entry.keys ?? []).map((one) => [one, undefined]) : [];
+      const inside = value !== null && typeof value === "object" ? Object.entries(value).slice(0, 200) : absent;
       const isOpen = open.value.has(key) !== (steps.length === 0);
       return h("li", { key }, [
         h("div", { class: "value-row" }, [

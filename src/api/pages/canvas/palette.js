@@ -48,6 +48,11 @@ export const Palette = {
     };
     expose({ start });
 
+    function pick(kind) {
+      text.value = "";
+      emit("pick", kind.kind);
+    }
+
     function key(event) {
       const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (by) {
@@ -58,7 +63,7 @@ export const Palette = {
       } else if (event.key === "Enter") {
         event.preventDefault();
         const kind = shown.value[chosen.value];
-        if (kind) emit("pick", kind.kind);
+        if (kind) pick(kind);
       } else if (event.key === "Escape") {
         event.stopPropagation();
         emit("close");
@@ -90,7 +95,7 @@ export const Palette = {
       return h("li", {
         key: kind.kind, id: `kind-${kind.kind}`, role: "option", "aria-selected": String(index === chosen.value), "data-kind": kind.kind,
         onPointerdown: (event) => grab(event, kind),
-        onClick: () => { if (!dragged.value) emit("pick", kind.kind); },
+        onClick: () => { if (!dragged.value) pick(kind); },
       }, [
         h("span", { class: "sign" }, icon(`kind-${sign(kind.kind)}`)),
         h("span", { class: "name" }, kind.title),

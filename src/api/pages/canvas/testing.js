@@ -9,10 +9,23 @@ const PAUSES = [500, 1000, 2000, 5000];
 export const OUTSIDE = new Set(["http_request", "send_email", "send_webhook", "action", "call_automation"]);
 
 export const CALLS = {
-  simulate: ["Simulate", "Nothing is sent or written. Each such node outputs {\"simulated\": true}."],
+  simulate: ["Simulate", "Nothing is sent or written. HTTP requests answer with status 200 and an empty body, unless the node has a fixed output."],
   recorded: ["Use recorded outputs", "Nothing is sent or written. Calls return what they returned in the run that is shown."],
   real: ["Make real calls", "Requests, messages and records are real."],
 };
+
+/** Outputs by which a test goes on behind its HTTP requests; a fixed output of a node stays. */
+function simulated(document) {
+  const requests = nodesOf(document).filter(({ kind, mock }) => kind === "http_request" && !mock?.enabled);
+  return Object.fromEntries(requests.map(({ id }) => [id, { status: 200, headers: {}, body: {}, simulated: true }]));
+}
+
+/** The end of approvals in a test; nobody is asked unless the test waits. */
+export const DECISIONS = { approved: "Approve", rejected: "Reject", timeout: "Time out", wait: "Wait for a decision" };
+export const approvalsOf = (document) => nodesOf(document).filter(({ kind, mock }) => kind === "approval" && !mock?.enabled);
+
+const decided = (document, decision) =>
+  (decision === "wait" ? {} : Object.fromEntries(approvalsOf(document).map(({ id }) => [id, { decision }])));
 
 /** One run beside the document. `shown` is a reactive object that gets its run, nodes and data. */
 export class Testing {
@@ -84,10 +97,10 @@ export class Testing {
     this.reading = setTimeout(() => this.read(id, signal).catch(() => {}), 300);
   }
 
-  /** Test the draft. `mode` is one of CALLS; with `stopAt` it ends after that node. */
-  async test(document, { payload, mode, stopAt }) {
-    const body = { payload, simulate: mode !== "real" };
-    if (mode === "recorded") body.mocks = this.recorded(document);
+  /** Test the draft. `mode` is one of CALLS, `decision` a key of DECISIONS; with `stopAt` it ends after that node. */
+  async test(document, { payload, mode, decision, stopAt }) {
+    const mocks = { ...decided(document, decision), ...(mode === "real" ? {} : simulated(document)), ...(mode === "recorded" ? this.recorded(document) : {}) };
+    const body = { payload, simulate: mode !== "real", mocks };
     if (stopAt) body.stopAtNodeId = stopAt;
     await this.start("test-run", body);
   }
@@ -103,6 +116,9 @@ export class Testing {
 
   /** Retry the failed run that is shown with the draft, from where it failed. */
   retry = () => this.start(`runs/${this.shown.run.id}/retry`, { from: "failed", version: "draft" });
+
+  /** Decide the approval that the run which is shown waits for. */
+  decide = (nodeId, decision) => act(`${this.path}/runs/${this.shown.run.id}/nodes/${encodeURIComponent(nodeId)}/resume`, { decision });
 
   cancel = () => act(`${this.path}/runs/${this.shown.run.id}/cancel`, {});
 

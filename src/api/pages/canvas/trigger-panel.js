@@ -169,18 +169,26 @@ const copied = (text) => async (event) => {
   await navigator.clipboard.writeText(text);
   button.textContent = "Copied";
 };
-const copyable = (label, text) => h("div", { class: "copyable" }, [
-  h("pre", { tabindex: 0, "aria-label": label }, text), h("button", { type: "button", class: "button small", onClick: copied(text) }, "Copy")]);
+/** `whole` is what is copied, where less of it is shown. */
+const copyable = (label, text, whole = text) => h("div", { class: "copyable" }, [
+  h("pre", { tabindex: 0, "aria-label": label }, text),
+  h("button", { type: "button", class: "button small", "aria-label": `Copy: ${label}`, onClick: copied(whole) }, "Copy")]);
 
 function webhook(trigger, automation) {
   if (!automation?.webhookPath) return h("p", { class: "quiet" }, "The URL is shown to people who can edit the automation.");
   const address = window.location.origin + automation.webhookPath;
   const auth = trigger.auth ?? "signature";
+  const call = callOf(trigger, address);
+  const own = auth !== "none" && !trigger.secretName ? automation.webhookSecret : null;
+  const told = own ? "The copied call contains the webhook secret, which you can rotate in the settings."
+    : trigger.secretName ? `WEBHOOK_SECRET is the value of the secret ${trigger.secretName}.`
+      : "WEBHOOK_SECRET is the webhook secret of this automation. You can rotate it in the settings.";
   return h("section", { class: "webhook", "aria-label": "Call" }, [
     h("h3", "URL"), copyable("Webhook URL", address),
-    h("h3", "Example call"), copyable("Example call", callOf(trigger, address)),
-    auth !== "none" && h("p", { class: "quiet" }, trigger.secretName
-      ? `WEBHOOK_SECRET is the value of the secret ${trigger.secretName}.` : "WEBHOOK_SECRET is the webhook secret of this automation. You can rotate it in the settings."),
+    h("h3", "Example call"),
+    own ? copyable("Example call", `WEBHOOK_SECRET='${own.slice(0, 8)}…'\n${call}`, `WEBHOOK_SECRET='${own}'\n${call}`) : copyable("Example call", call),
+    auth !== "none" && h("p", { class: "quiet" }, told),
+    !automation.publishedVersionId && h("p", { class: "quiet" }, "Calls are accepted once the automation is published."),
   ]);
 }
 

@@ -34,7 +34,7 @@ waits_router = Router(tags=["automation runs"])
 
 @waits_router.post(
     f"{RUN}/nodes/{{node}}/resume",
-    access=Access(idempotent=True),
+    access=Access(idempotent=True, cookie=True),
     errors=[ConflictError, DeniedError],
 )
 async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationRunDetail]:
