@@ -388,11 +388,13 @@ async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) ->
     theirs = graph(node("theirs", "transform", output={}))
     await person.call("PATCH", path, {"graph": theirs})
     await fill(page, "label", "Mine again")
-    await page.until(f"{one('.canvas-bar.wrong')}.innerText.includes('Someone else changed')")
+    await page.until(
+        f"{one('.canvas-bar.wrong')}.innerText.includes('Someone else changed this draft.')"
+    )
     assert [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]] == [
         "theirs"
     ]
-    await press(page, "Overwrite")
+    await press(page, "Keep mine")
     await saved(page)
     assert (await draft(person, automation_id))["graph"]["nodes"][2]["label"] == "Mine again"
     page.problems = [one for one in page.problems if "409" not in one]

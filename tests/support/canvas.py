@@ -5,6 +5,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from tests.support.browser import Page
 from tests.support.engine import Json
@@ -12,9 +13,11 @@ from tests.support.patience import eventually
 from tests.support.person import Person, sign_in
 
 
-async def opened(page: Page, person: Person, automation_id: str, tail: str = "") -> None:
+async def opened(
+    page: Page, person: Person, automation_id: str, tail: str = "", user_id: UUID | None = None
+) -> None:
     """Open the editor of an automation in a session, and wait until it is there."""
-    await sign_in(page, person.server, person.space)
+    await sign_in(page, person.server, person.space, user_id)
     await page.open(f"{person.home}/automations/{automation_id}/edit{tail}")
     await page.until("document.getElementById('editor').dataset.ready === 'true'")
     await page.until("document.querySelector('.vue-flow__node') !== null")

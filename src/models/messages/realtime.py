@@ -1,4 +1,4 @@
-"""Realtime connections: the tickets that open them, and the users who have any at the moment."""
+"""Realtime connections and their tickets, and the users who have one, or a page open, just now."""
 
 import secrets
 from collections import defaultdict
@@ -10,6 +10,7 @@ from typing import Protocol
 import psycopg
 from sqlalchemy import ARRAY, Index, Uuid, bindparam, column, delete, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import BYTEA
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id, Moment, Shape
@@ -39,11 +40,32 @@ class Presence(SQLModel, table=True):
     seen_at: datetime = Field(sa_type=Timestamp)
 
 
+class OpenTab(SQLModel, table=True):
+    """A tab of a browser in which a user edits something, which says so every few seconds.
+
+    `place_id` is what is edited, such as an automation. The table is unlogged, as that above.
+    """
+
+    __tablename__ = "open_tab"
+    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
+
+    place_id: Id = Field(primary_key=True)
+    tab_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    seen_at: datetime = Field(sa_type=Timestamp)
+
+
 presence = table_of(Presence)
+open_tab = table_of(OpenTab)
 
 REPORT_SECONDS = 20.0
 FORGOTTEN_AFTER = timedelta(seconds=60)
 """The time since its last report after which a process has died, or is cut off."""
+
+TAB_FORGOTTEN_AFTER = timedelta(seconds=20)
+"""The time since its last report after which a tab is closed, or asleep."""
+MOST_OTHERS = 20
 
 _places = bindparam("workspace_ids", type_=ARRAY(Uuid))
 _users = bindparam("user_ids", type_=ARRAY(Uuid))
@@ -94,6 +116,46 @@ async def present_in(work: UnitOfWork, workspace_ids: Collection[Id]) -> Mapping
     for row in rows:
         found[row.workspace_id].add(row.user_id)
     return {id_: frozenset(found[id_]) for id_ in workspace_ids}
+
+
+async def report_tab(
+    work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id, user_id: Id
+) -> list[Id]:
+    """Say that a tab of a user is open at a place. The users of other tabs there, each once."""
+    forgotten = open_tab.c.seen_at < func.clock_timestamp() - TAB_FORGOTTEN_AFTER
+    await work.execute(delete(open_tab).where(open_tab.c.place_id == place_id, forgotten))
+    row = upsert(open_tab).values(
+        place_id=place_id,
+        tab_id=tab_id,
+        workspace_id=workspace_id,
+        user_id=user_id,
+        seen_at=func.clock_timestamp(),
+    )
+    seen = {"user_id": row.excluded.user_id, "seen_at": row.excluded.seen_at}
+    await work.execute(row.on_conflict_do_update(index_elements=["place_id", "tab_id"], set_=seen))
+    others = (
+        select(open_tab.c.user_id)
+        .distinct()
+        .where(
+            open_tab.c.workspace_id == workspace_id,
+            open_tab.c.place_id == place_id,
+            open_tab.c.tab_id != tab_id,
+        )
+        .order_by(open_tab.c.user_id)
+        .limit(MOST_OTHERS)
+    )
+    return [row.user_id for row in await work.rows(others, of=OpenTab)]
+
+
+async def leave_tab(work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id) -> None:
+    """Forget a tab that is closed."""
+    await work.execute(
+        delete(open_tab).where(
+            open_tab.c.workspace_id == workspace_id,
+            open_tab.c.place_id == place_id,
+            open_tab.c.tab_id == tab_id,
+        )
+    )
 
 
 class RealtimeTicket(SQLModel, table=True):

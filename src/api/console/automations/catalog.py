@@ -16,7 +16,8 @@ from starlette.responses import Response
 from api.console.automations.settings import TRIGGER_SENTENCES
 from api.kernel.representations import Prepared
 from api.kernel.routing import ApiRequest, Data, Router
-from api.routers.automation.automations import AUTOMATION, READ
+from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from models.automation.automations import queries as automations
 from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, EdgeOutcome, NodeKind
@@ -33,9 +34,11 @@ from models.automation.automations.rules.language.bindings import (
 )
 from models.automation.automations.rules.triggers import kinds as triggers
 from models.automation.automations.rules.triggers.kinds import TriggerKind
-from models.core.base import Input, JsonObject, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.grammar import OPERATOR_NOTES
+from models.messages.realtime import leave_tab, report_tab
+from models.people.users import display_names
 from runtime.errors import ValidationError
 from runtime.processes.bounded_processes import evaluate_bounded
 
@@ -176,6 +179,57 @@ async def evaluate_value(body: Evaluation) -> Data[Evaluated]:
     if not is_binding(body.value):
         raise ValidationError.at("value", "must be a binding")
     return Data(await evaluate_bounded(partial(evaluated, body)))
+
+
+class Tab(Input):
+    """A tab of a browser in which the draft is open; `leaves` when it is closed."""
+
+    tab_id: InputId
+    leaves: bool = False
+
+
+class Other(Shape):
+    """Another person, or the same one in another tab, who has the draft open."""
+
+    user_id: Id
+    name: str
+    is_self: bool
+
+
+class DraftNews(Shape):
+    """What others do to the draft: who has it open, and its state as it is stored."""
+
+    others: list[Other]
+    updated_at: Moment
+    draft_version_id: Id | None = None
+
+
+@router.post(
+    f"{_EDITOR}/presence",
+    access=replace(WRITE, cookie=True, idempotent=False),
+    documented=False,
+)
+async def report_editor(request: ApiRequest, body: Tab) -> Data[DraftNews]:
+    """Say that the draft is open in a tab, and learn who else has it open."""
+    work, user_id = request.work, request.actor.user_id
+    automation = await automations.summary(work, request.actor, request.ids["automationId"])
+    place = request.actor.workspace_id, automation.id, body.tab_id
+    if body.leaves:
+        await leave_tab(work, *place)
+        users: list[Id] = []
+    else:
+        users = await report_tab(work, *place, user_id)
+    names = await display_names(work, users)
+    others = [
+        Other(user_id=one, name=names.get(one, "Someone"), is_self=one == user_id) for one in users
+    ]
+    return Data(
+        DraftNews(
+            others=others,
+            updated_at=automation.updated_at,
+            draft_version_id=automation.draft_version_id,
+        )
+    )
 
 
 def evaluated(body: Evaluation) -> Evaluated:

@@ -241,6 +241,7 @@ async def _editor(
         written=written,
         as_json=as_json,
         run_id=run_id,
+        user_id=request.actor.user_id,
         refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,

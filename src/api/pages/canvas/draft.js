@@ -2,13 +2,12 @@
 
 import { act, overview, Refused } from "/pages/client.js";
 import { TRIGGER } from "./graph.js";
+import { merged, ordered } from "./together.js";
 
 const PAUSE = 700;
 const AGAIN = 3000;
-
-/** JSON with its keys in order, so that equal values are equal texts. */
-const ordered = (value) => JSON.stringify(value, (_, one) => (one && typeof one === "object" && !Array.isArray(one)
-  ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one));
+/** The key of a draft in this browser begins with it. */
+const KEPT = "draft ";
 
 /** What an automation does, as the editor changes it. */
 export const documentOf = ({ graph, triggerConfig }) => ({
@@ -47,15 +46,18 @@ function refusedOf({ details, message }, { graph }) {
  * `message`, `issues` and the ids of the versions.
  */
 export class Draft {
-  constructor(path, shown) {
+  constructor(path, shown, user) {
     this.path = path;
     this.shown = shown;
+    this.user = user;
+    this.moved = () => {};
     this.timer = null;
     this.work = null;
   }
 
   async load() {
     const automation = await overview(this.path);
+    this.loaded = automation;
     this.take(automation);
     this.wanted = this.saved = documentOf(automation);
     return this.saved;
@@ -77,11 +79,53 @@ export class Draft {
     return this.wanted === this.saved;
   }
 
+  /** Keep what is not saved in this browser, for this person; true once it is kept. */
+  keep() {
+    try {
+      localStorage.setItem(KEPT + this.path, JSON.stringify({ user: this.user, known: this.known, base: this.saved, document: this.wanted }));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** What this browser keeps of this draft and the API does not have, once; null for nothing. */
+  restored() {
+    const text = localStorage.getItem(KEPT + this.path);
+    if (text === null) return null;
+    localStorage.removeItem(KEPT + this.path);
+    const { user, known, base, document } = JSON.parse(text);
+    if (user !== this.user || ordered(document) === this.known) return null;
+    if (known !== this.known) {
+      this.theirs = this.loaded;
+      this.saved = base;
+      Object.assign(this.shown, { state: "conflict", message: "Someone else changed this draft." });
+    }
+    return document;
+  }
+
+  /** Learn that the automation may have changed. What nobody here has changed since is shown as it is. */
+  async hear({ updatedAt }) {
+    if (updatedAt === this.updatedAt || this.work || this.shown.state === "conflict") return;
+    const theirs = await overview(this.path).catch(() => null);
+    if (theirs === null || this.work || theirs.updatedAt === this.updatedAt) return;
+    const isSame = ordered(documentOf(theirs)) === this.known;
+    if (isSame && this.isSaved) this.take(theirs);
+    else if (!isSame && this.isSaved) {
+      this.take(theirs);
+      this.wanted = this.saved = documentOf(theirs);
+      this.moved(this.saved);
+    } else if (!isSame) await this.conflict(theirs);
+  }
+
   /** Save this document soon. */
   change(document) {
     this.wanted = document;
     clearTimeout(this.timer);
-    if (this.shown.state === "conflict") return;
+    if (this.shown.state === "conflict" || this.shown.isSignedOut) {
+      this.keep();
+      return;
+    }
     if (this.isSaved && !this.work) {
       this.shown.state = "saved";
       return;
@@ -111,6 +155,7 @@ export class Draft {
     try {
       this.take(await act(this.path, body, "PATCH", { "If-Match": this.updatedAt }));
       this.saved = document;
+      localStorage.removeItem(KEPT + this.path);
       if (!this.isSaved) this.shown.state = "unsaved";
       return true;
     } catch (error) {
@@ -121,8 +166,9 @@ export class Draft {
 
   async refused(error, document) {
     if (error.status === 409) return this.conflict();
+    this.keep();
     if (error.status === 401) {
-      Object.assign(this.shown, { state: "refused", message: "Your session has expired. Copy your nodes (Ctrl+A, Ctrl+C), sign in again, then paste them." });
+      Object.assign(this.shown, { state: "refused", isSignedOut: true, message: "Your session has expired." });
     } else if (error.status === 0 || error.status === 429 || error.status >= 500) {
       Object.assign(this.shown, { state: "offline", message: error.message });
       this.timer = setTimeout(() => this.flush(), AGAIN);
@@ -135,8 +181,8 @@ export class Draft {
   }
 
   /** Another change of the draft is a conflict; of the label, say, it is none. */
-  async conflict() {
-    const theirs = await overview(this.path).catch(() => null);
+  async conflict(read = null) {
+    const theirs = read ?? await overview(this.path).catch(() => null);
     if (theirs && ordered(documentOf(theirs)) === this.known) {
       const { issues } = this.shown;
       this.take(theirs);
@@ -144,18 +190,25 @@ export class Draft {
       return true;
     }
     this.theirs = theirs;
+    this.keep();
     Object.assign(this.shown, { state: "conflict", message: "Someone else changed this draft." });
     return false;
   }
 
-  /** After a conflict: save this document over the other one. */
-  async overwrite() {
-    if (!this.theirs) this.theirs = await overview(this.path);
-    const { issues } = this.shown;
-    this.take(this.theirs);
-    Object.assign(this.shown, { issues, state: "unsaved" });
+  /**
+   * After a conflict: `{mine, theirs, document, clashes}`, where `document` is what `choice` says: mine,
+   * theirs or both. It is saved by the next change.
+   */
+  async settled(choice) {
+    const automation = this.theirs ?? await overview(this.path);
+    const [mine, base, theirs] = [this.wanted, this.saved, documentOf(automation)];
+    const { document, clashes } = choice === "both" ? merged(base, mine, theirs) : { document: { mine, theirs }[choice], clashes: [] };
+    this.take(automation);
+    this.saved = theirs;
     this.theirs = null;
-    return this.flush();
+    this.shown.state = "unsaved";
+    localStorage.removeItem(KEPT + this.path);
+    return { mine, theirs, document, clashes };
   }
 
   /** Publish the draft as it is saved. Raises Refused. */

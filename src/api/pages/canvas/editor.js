@@ -1,7 +1,7 @@
 // The editor of an automation: it loads the draft and the catalog, and wires everything together.
 
-import { duration, plain, span } from "/pages/words.js";
-import { Canvas, icon } from "./canvas.js";
+import { banners, button, head, nameOf, tools, worded } from "./bars.js";
+import { Canvas } from "./canvas.js";
 import { ConnectDialog, HelpDialog, PublishDialog, RunDialog, TestDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
 import * as graph from "./graph.js";
@@ -9,17 +9,15 @@ import { names } from "./names.js";
 import { NodePanel } from "./node-panel.js";
 import { Palette } from "./palette.js";
 import { roomFor, settled } from "./places.js";
+import { meet } from "./together.js";
 import { Testing } from "./testing.js";
 import { TriggerPanel } from "./trigger-panel.js";
 
-const { createApp, h, nextTick, ref, shallowReactive, shallowRef, Teleport, watchEffect } = Vue;
+const { createApp, h, nextTick, ref, shallowReactive, shallowRef, watchEffect } = Vue;
 const { TRIGGER } = graph;
 
 const root = window.document.getElementById("editor");
-const { api, page, run: shownRun } = root.dataset;
-const STATES = {
-  saved: "Draft saved", saving: "Saving…", unsaved: "Unsaved changes", refused: "Not saved", conflict: "Not saved", offline: "Not saved, trying again",
-};
+const { api, page, run: shownRun, user } = root.dataset;
 const writes = (element) => element?.closest?.("input, textarea, select, [contenteditable], .ace_editor, dialog");
 const none = () => ({ nodes: new Set(), edges: new Set() });
 
@@ -43,7 +41,7 @@ class Editor {
     this.run = shallowReactive({ run: null, isOpen: false, nodes: new Map(), data: new Map(), payload: null, dataRunId: null, problem: "" });
     this.testing = new Testing(api, this.run);
     this.selection = shallowRef(none());
-    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "" });
+    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "", others: [] });
     this.canvas = ref(null);
     this.palette = ref(null);
   }
@@ -305,6 +303,23 @@ class Editor {
     }
   }
 
+  /** After a conflict: whose draft it is. The other one is a step before it, for undo. */
+  async settle(choice) {
+    const { mine, theirs, document, clashes } = await this.draft.settled(choice);
+    this.history.push(choice === "theirs" ? mine : theirs);
+    this.history.push(document);
+    this.sync();
+    const lost = { mine: "Your draft is kept. Undo shows theirs.", theirs: "Their draft is shown. Undo brings yours back.",
+      both: clashes.length === 0 ? "Both drafts are merged." : `Both drafts are merged. Both changed ${clashes.slice(0, 3).join(", ")}: check it.` };
+    this.say(lost[choice]);
+  }
+
+  /** Someone else saved while nothing here was unsaved: their draft is shown. */
+  moved(document) {
+    if (this.history.push(document)) this.sync();
+    this.say(`${this.at.others.length === 1 && !this.at.others[0].isSelf ? this.at.others[0].name : "Someone else"} changed this draft. You see it as it is now.`);
+  }
+
   keep(payload) {
     const document = this.document.value;
     const taken = new Set((document.graph.testPayloads ?? []).map((one) => one.id));
@@ -321,8 +336,6 @@ function begin(shown) {
   (fields.find((one) => one.checkVisibility()) ?? shown?.querySelector(".panel-middle input"))?.focus();
 }
 
-const button = (label, onClick, more = {}) => h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
-
 /** Issues by node; those of no node that is there are of the graph as a whole. */
 function issuesOf(editor) {
   const ids = new Set([TRIGGER, ...graph.nodesOf(editor.document.value).map((node) => node.id)]);
@@ -332,96 +345,6 @@ function issuesOf(editor) {
     found.set(id, [...(found.get(id) ?? []), issue]);
   }
   return found;
-}
-
-const nameOf = (editor, id) => (id === TRIGGER ? "Trigger" : graph.nodeOf(editor.document.value, id)?.label ?? (id || "Automation"));
-const worded = (editor, { nodeId, path, message }) => `${nameOf(editor, nodeId)}: ${path ? `${path} ` : ""}${message}`;
-
-function problems(editor) {
-  const { issues } = editor.shown;
-  if (issues.length === 0) return null;
-  const errors = issues.filter((one) => one.severity !== "warning").length;
-  return h("details", { class: "problems confirm" }, [
-    h("summary", { class: ["button small", errors > 0 ? "wrong" : "warn"] }, `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`),
-    h("ul", { class: "menu" }, issues.slice(0, 100).map((one) => h("li", null, h("button", { type: "button", onClick: () => editor.lead(one) }, [
-      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [one.path ? `${one.path}: ` : "", one.message, one.severity === "warning" ? " (warning)" : ""]),
-    ])))),
-  ]);
-}
-
-const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
-  h("span", { class: "save-state", "data-state": editor.shown.state, title: editor.shown.message }, STATES[editor.shown.state]),
-  problems(editor),
-  button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
-  button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
-  button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
-  button("Test", () => { editor.at.dialog = { name: "test" }; }, { class: "small" }),
-  button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
-]);
-
-function banners(editor) {
-  const { shown, run } = editor;
-  const bars = [];
-  if (shown.state === "conflict") {
-    bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [
-      h("span", null, [h("b", null, "Someone else changed this draft."), " Your changes are not saved."]),
-      h("a", { class: "button small", href: `${page}/edit`, target: "_blank" }, "View the current draft"),
-      button("Overwrite", () => editor.draft.overwrite(), { class: "small primary" }),
-    ]));
-  }
-  if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
-  if (run.problem) {
-    bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
-  }
-  if (run.run) bars.push(runBar(editor));
-  if (editor.at.said) bars.push(h("div", { class: "canvas-bar", role: "status" }, editor.at.said));
-  return h("div", { class: "bars" }, bars);
-}
-
-function runBar(editor) {
-  const { testing, run: { run, isOpen } } = editor;
-  const took = span(run.startedAt, run.completedAt);
-  const hasFailed = ["failed", "timed_out"].includes(run.status);
-  return h("div", { class: "canvas-bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
-    h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
-    h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
-      run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
-    ...(isOpen ? approvals(editor) : []),
-    isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
-    hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses this draft, and the outputs of nodes that succeeded. Calls are real." }) : null,
-    h("a", { class: "button small", href: `/runs/${run.id}` }, "View run"),
-    button("Close", () => testing.close(), { class: "small", "aria-label": "Hide the run" }),
-  ]);
-}
-
-/** Buttons for the approval that the run which is shown waits for; one with questions is answered on its page. */
-function approvals(editor) {
-  const { run, testing } = editor;
-  const waits = (node) => node.kind === "approval" && run.nodes.get(node.id)?.status === "waiting";
-  const [node, ...others] = graph.nodesOf(editor.document.value).filter(waits);
-  if (!node || others.length > 0 || node.config?.form?.length > 0) return [];
-  const decide = (decision) => editor.tried(() => testing.decide(node.id, decision));
-  return [
-    h("span", null, node.config?.title && typeof node.config.title === "string" ? node.config.title : node.label ?? node.id),
-    button("Approve", () => decide("approved"), { class: "small primary" }), button("Reject", () => decide("rejected"), { class: "small" }),
-  ];
-}
-
-function tools(editor) {
-  const { chosen } = editor;
-  const edges = editor.selection.value.edges.size;
-  if (editor.at.opened !== null || (editor.selection.value.nodes.size === 0 && edges === 0)) return null;
-  const one = chosen.length === 1 ? chosen[0] : null;
-  return h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, [
-    one ? button("Open", () => editor.open(one), { class: "small" }) : null,
-    one ? button("Connect", () => { editor.at.dialog = { name: "connect", from: one }; }, { class: "small" }) : null,
-    one ? button("Test up to here", () => { editor.at.dialog = { name: "test", stopAt: one }; }, { class: "small" }) : null,
-    one ? button("Run this node", () => { editor.at.dialog = { name: "run", from: one, isAlone: true }; }, { class: "small" }) : null,
-    one && editor.run.dataRunId ? button("Run from here", () => { editor.at.dialog = { name: "run", from: one, isAlone: false }; }, { class: "small" }) : null,
-    chosen.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
-    chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
-    chosen.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
-  ]);
 }
 
 /** Earlier nodes whose outputs a node can read, the nearest last, and the trigger. */
@@ -576,7 +499,9 @@ function listen(editor) {
     editor.paste(text);
   });
   window.addEventListener("beforeunload", (event) => {
-    if (!editor.draft.isSaved) event.preventDefault();
+    if (editor.draft.isSaved) return;
+    const isKept = editor.draft.keep();
+    if (!isKept || !editor.shown.isSignedOut) event.preventDefault();
   });
   for (const link of window.document.querySelectorAll("#editor-tabs a")) {
     link.addEventListener("click", async (event) => {
@@ -604,14 +529,24 @@ function showVersion({ draftVersionId, publishedVersionId, version }) {
 }
 
 async function start() {
-  const shown = shallowReactive({ state: "saved", message: "", issues: [], draftVersionId: null, publishedVersionId: null, version: null, automation: null });
-  const draft = new Draft(api, shown);
+  const shown = shallowReactive({ state: "saved", message: "", issues: [], draftVersionId: null, publishedVersionId: null, version: null, automation: null, isSignedOut: false });
+  const draft = new Draft(api, shown, user);
   const [catalog, document] = await Promise.all([catalogOf(), draft.load()]);
   const editor = new Editor(catalog, document, draft, shown);
+  draft.moved = (theirs) => editor.moved(theirs);
   createApp({ render: () => view(editor) }).mount(root);
   listen(editor);
   watchEffect(() => showVersion(shown));
   root.dataset.ready = "true";
+  const restored = draft.restored();
+  if (restored) {
+    editor.edit(restored);
+    editor.say("Changes that were not saved are restored from this browser.");
+  }
+  meet(page, (news) => {
+    if (JSON.stringify(news.others) !== JSON.stringify(editor.at.others)) editor.at.others = news.others;
+    draft.hear(news);
+  });
   const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();
   await data.catch((error) => { editor.run.problem = shownRun ? error.message : ""; });
 }

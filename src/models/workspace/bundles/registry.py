@@ -91,6 +91,7 @@ LEFT_OUT: Mapping[str, str] = {
     "invitation": "its token was sent by the platform that it opens",
     "oauth_authorization": _CREDENTIALS,
     "oauth_client_choice": "is a choice of a person, about all their workspaces",
+    "open_tab": _TRANSIENT,
     "realtime_presence": _TRANSIENT,
     "realtime_ticket": _CREDENTIALS,
     "provider_switch": "says which providers this platform may ask",

@@ -1,0 +1,129 @@
+// The bars of the editor: who edits and how it is saved, problems, conflicts, the run, and the selection.
+
+import { duration, plain, span } from "/pages/words.js";
+import { icon } from "./canvas.js";
+import * as graph from "./graph.js";
+import { namesOf } from "./together.js";
+
+const { h, Teleport } = Vue;
+const { TRIGGER } = graph;
+const { page } = window.document.getElementById("editor").dataset;
+
+const STATES = {
+  saved: "Draft saved", saving: "Saving…", unsaved: "Unsaved changes", refused: "Not saved", conflict: "Not saved", offline: "Not saved, trying again",
+};
+
+export const button = (label, onClick, more = {}) => h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
+
+export const nameOf = (editor, id) => (id === TRIGGER ? "Trigger" : graph.nodeOf(editor.document.value, id)?.label ?? (id || "Automation"));
+export const worded = (editor, { nodeId, path, message }) => `${nameOf(editor, nodeId)}: ${path ? `${path} ` : ""}${message}`;
+
+function problems(editor) {
+  const { issues } = editor.shown;
+  if (issues.length === 0) return null;
+  const errors = issues.filter((one) => one.severity !== "warning").length;
+  return h("details", { class: "problems confirm" }, [
+    h("summary", { class: ["button small", errors > 0 ? "wrong" : "warn"] }, `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`),
+    h("ul", { class: "menu" }, issues.slice(0, 100).map((one) => h("li", null, h("button", { type: "button", onClick: () => editor.lead(one) }, [
+      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [one.path ? `${one.path}: ` : "", one.message, one.severity === "warning" ? " (warning)" : ""]),
+    ])))),
+  ]);
+}
+
+export const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
+  others(editor),
+  h("span", { class: "save-state", "data-state": editor.shown.state, title: editor.shown.message }, STATES[editor.shown.state]),
+  problems(editor),
+  button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
+  button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
+  button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
+  button("Test", () => { editor.at.dialog = { name: "test" }; }, { class: "small" }),
+  button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
+]);
+
+/** Who else has the draft open. */
+function others({ at }) {
+  if (at.others.length === 0) return null;
+  return h("span", { class: "others", role: "status", title: "They have this draft open" }, `Also editing: ${namesOf(at.others)}`);
+}
+
+/** The name of the one who changed the draft, where only one could. */
+const someone = ({ at }) => {
+  const people = at.others.filter(({ isSelf }) => !isSelf);
+  if (at.others.length === 1) return people.length === 1 ? people[0].name : "You, in another tab,";
+  return "Someone else";
+};
+
+const conflict = (editor) => h("div", { class: "canvas-bar wrong", role: "alert" }, [
+  h("span", null, [h("b", null, `${someone(editor)} changed this draft.`), " Your latest changes are not saved."]),
+  h("a", { class: "button small", href: `${page}/edit`, target: "_blank" }, "View theirs"),
+  button("Keep both", () => editor.settle("both"), { class: "small primary", title: "Merge both. Where both changed a node, theirs is added beside yours, disabled." }),
+  button("Keep mine", () => editor.settle("mine"), { class: "small" }),
+  button("Use theirs", () => editor.settle("theirs"), { class: "small" }),
+]);
+
+const signedOut = () => h("div", { class: "canvas-bar wrong", role: "alert" }, [
+  h("span", { class: "grow" }, [h("b", null, "Your session has expired."), " Your changes are kept in this browser."]),
+  h("a", { class: "button small primary", href: `/sign-in?next=${encodeURIComponent(window.location.pathname)}` }, "Sign in"),
+]);
+
+export function banners(editor) {
+  const { shown, run } = editor;
+  const bars = [];
+  if (shown.state === "conflict") bars.push(conflict(editor));
+  else if (shown.isSignedOut) bars.push(signedOut());
+  else if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
+  if (run.problem) {
+    bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
+  }
+  if (run.run) bars.push(runBar(editor));
+  if (editor.at.said) bars.push(h("div", { class: "canvas-bar", role: "status" }, editor.at.said));
+  return h("div", { class: "bars" }, bars);
+}
+
+function runBar(editor) {
+  const { testing, run: { run, isOpen } } = editor;
+  const took = span(run.startedAt, run.completedAt);
+  const hasFailed = ["failed", "timed_out"].includes(run.status);
+  return h("div", { class: "canvas-bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
+    h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
+    h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
+      run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
+    ...(isOpen ? approvals(editor) : []),
+    isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
+    hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses this draft, and the outputs of nodes that succeeded. Calls are real." }) : null,
+    h("a", { class: "button small", href: `/runs/${run.id}` }, "View run"),
+    button("Close", () => testing.close(), { class: "small", "aria-label": "Hide the run" }),
+  ]);
+}
+
+/** Buttons for the approval that the run which is shown waits for; one with questions is answered on its page. */
+function approvals(editor) {
+  const { run, testing } = editor;
+  const waits = (node) => node.kind === "approval" && run.nodes.get(node.id)?.status === "waiting";
+  const [node, ...others] = graph.nodesOf(editor.document.value).filter(waits);
+  if (!node || others.length > 0 || node.config?.form?.length > 0) return [];
+  const decide = (decision) => editor.tried(() => testing.decide(node.id, decision));
+  return [
+    h("span", null, node.config?.title && typeof node.config.title === "string" ? node.config.title : node.label ?? node.id),
+    button("Approve", () => decide("approved"), { class: "small primary" }), button("Reject", () => decide("rejected"), { class: "small" }),
+  ];
+}
+
+export function tools(editor) {
+  const { chosen } = editor;
+  const edges = editor.selection.value.edges.size;
+  if (editor.at.opened !== null || (editor.selection.value.nodes.size === 0 && edges === 0)) return null;
+  const one = chosen.length === 1 ? chosen[0] : null;
+  return h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, [
+    one ? button("Open", () => editor.open(one), { class: "small" }) : null,
+    one ? button("Connect", () => { editor.at.dialog = { name: "connect", from: one }; }, { class: "small" }) : null,
+    one ? button("Test up to here", () => { editor.at.dialog = { name: "test", stopAt: one }; }, { class: "small" }) : null,
+    one ? button("Run this node", () => { editor.at.dialog = { name: "run", from: one, isAlone: true }; }, { class: "small" }) : null,
+    one && editor.run.dataRunId ? button("Run from here", () => { editor.at.dialog = { name: "run", from: one, isAlone: false }; }, { class: "small" }) : null,
+    chosen.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
+    chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
+    chosen.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
+  ]);
+}
+
