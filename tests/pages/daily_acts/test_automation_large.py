@@ -1,0 +1,159 @@
+"""A graph of 200 nodes moves smoothly; on a phone it is read, moved with fingers, and decided."""
+
+import asyncio
+import statistics
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.canvas import face, middle, one, opened, press
+from tests.support.engine import Json, graph, node
+from tests.support.patience import eventually, promised
+from tests.support.person import Person, axis
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = [pytest.mark.takes(seconds=60)]
+
+FEWEST_FRAMES = 30
+"""Frames a second on a quiet machine with two cores."""
+
+
+@pytest.fixture
+def person(server: Server, space: Space) -> Person:
+    return Person(server, space)
+
+
+def large(nodes: int = 200) -> Json:
+    """A graph of this many nodes, in a tree of five ways from each."""
+    names = [f"n{number}" for number in range(nodes)]
+    links = [(names[(number - 1) // 5], names[number]) for number in range(1, nodes)]
+    return graph(
+        *(node(name, "transform", label=f"Step {name}", output={"a": 1}) for name in names),
+        edges=links,
+    )
+
+
+FRAMES = """(() => {
+  const frames = window.framesOf = [];
+  let last = performance.now();
+  const next = (now) => {
+    frames.push(now - last);
+    last = now;
+    if (window.framesOf === frames) requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+})()"""
+
+
+async def frames_while(page: Page, moves: list[Json]) -> float:
+    """Frames a second while these events of a mouse happen, one each 16 ms."""
+    await page.evaluate(FRAMES)
+    for one_move in moves:
+        await page.send("Input.dispatchMouseEvent", **one_move)
+        await asyncio.sleep(0.016)
+    times = await page.evaluate("(() => { const all = framesOf; framesOf = null; return all; })()")
+    return 1000 / statistics.mean(times[2:])
+
+
+@pytest.mark.long
+async def test_two_hundred_nodes_pan_and_drag_smoothly(page: Page, person: Person) -> None:
+    automation_id = await person.automation(large(), publish=False)
+    await opened(page, person, automation_id)
+    await page.until("document.querySelectorAll('.step').length === 201")
+    x, y = await middle(page, ".flow")
+    by = {"deltaX": 0, "deltaY": 0}
+    pans = [
+        {**by, "type": "mouseWheel", "x": x, "y": y, "deltaX": 8 * sign, "deltaY": 6 * sign}
+        for sign in (1, -1)
+        for _ in range(60)
+    ]
+    panned = await frames_while(page, pans)
+    at = await middle(page, face("n3"))
+    held = {"button": "left", "buttons": 1}
+    await page.send("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+    await page.send(
+        "Input.dispatchMouseEvent", type="mousePressed", x=at[0], y=at[1], clickCount=1, **held
+    )
+    drags = [
+        {**held, "type": "mouseMoved", "x": at[0] + 2 * step, "y": at[1] + step}
+        for step in range(100)
+    ]
+    dragged = await frames_while(page, drags)
+    await page.send(
+        "Input.dispatchMouseEvent", type="mouseReleased", x=at[0] + 198, y=at[1] + 99, clickCount=1,
+        button="left",
+    )  # fmt: skip
+    print(f"{panned:.0f} frames a second panned, {dragged:.0f} dragged")  # noqa: T201
+    for frames in (panned, dragged):
+        assert 1 / frames <= promised(1 / FEWEST_FRAMES)
+
+
+async def touch(page: Page, kind: str, *points: tuple[float, float]) -> None:
+    fingers = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+    await page.send("Input.dispatchTouchEvent", type=f"touch{kind}", touchPoints=fingers)
+
+
+async def tap(page: Page, selector: str) -> None:
+    x, y = await middle(page, selector)
+    await touch(page, "Start", (x, y))
+    await touch(page, "End")
+
+
+def asking() -> Json:
+    return graph(
+        node("read", "transform", label="Read", output={"total": 42}),
+        node("ask", "approval", label="Ask", title="Order it?", role="owner", allowSelf=True),
+        node("tell", "transform", label="Tell", output={"told": True}),
+        edges=[("read", "ask"), ("ask", "tell", "approved")],
+    )
+
+
+ZOOM = (
+    "new DOMMatrix(getComputedStyle(document.querySelector("
+    "'.vue-flow__transformationpane')).transform).a"
+)
+
+
+@pytest.mark.long
+async def test_a_phone_shows_moves_and_decides(page: Page, person: Person, screens: Path) -> None:
+    automation_id = await person.automation(asking())
+    run_id = await person.start(automation_id)
+
+    async def waits() -> bool:
+        run = await person.call("GET", f"/v1/runs/{run_id}")
+        return bool(run["run"]["status"] == "waiting")
+
+    await eventually(waits, "a run that waits for approval")
+    await page.show(width=390, height=780)
+    await page.send("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    await opened(page, person, automation_id, f"?run={run_id}")
+    await page.until(f"{one('.step[data-node=ask]')}.dataset.status === 'waiting'")
+    assert await axis(page) <= 0
+    await page.screenshot(screens / "canvas-390-waiting.png")
+    # A tap opens a node, a finger moves it, and two of them zoom.
+    await tap(page, face("tell"))
+    await page.until("document.querySelector('.panel-of') !== null")
+    assert await axis(page) <= 0
+    await page.screenshot(screens / "canvas-390-panel.png")
+    await tap(page, ".panel-of .panel-head .button")
+    await page.until("document.querySelector('.panel-of') === null")
+    x, y = await middle(page, face("tell"))
+    await touch(page, "Start", (x, y))
+    for step in range(1, 9):
+        await touch(page, "Move", (x, y + 10 * step))
+    await touch(page, "End")
+    await page.until("document.querySelector('.save-state').innerText !== 'Draft saved'")
+    x, y = await middle(page, ".flow")
+    before = await page.evaluate(ZOOM)
+    await touch(page, "Start", (x - 20, y + 120), (x + 20, y + 120))
+    for step in range(1, 9):
+        await touch(page, "Move", (x - 20 - 8 * step, y + 120), (x + 20 + 8 * step, y + 120))
+    await touch(page, "End")
+    await page.until(f"{ZOOM} > {before} * 1.5")
+    await press(page, "Approve")
+    await page.until(
+        "document.querySelector('.canvas-bar[data-run]').dataset.status === 'succeeded'"
+    )
+    await page.show()
