@@ -6,11 +6,12 @@ its line here.
 """
 
 from models.automation.action_runs.execution import cancel_runs_of
-from models.automation.actions.store import check_visible
+from models.automation.actions.store import check_visible, mail_actions
 from models.automation.automation_runs.canary_releases import AutomationVersions
 from models.automation.automation_runs.cancellation import on_run_end
 from models.automation.automation_runs.queries import find_due_waits_with, last_triggered_at
 from models.automation.automations.commands import automations_closed, automations_placed
+from models.automation.automations.graphs import find_mail_actions_with
 from models.automation.automations.queries import find_last_run_with
 from models.automation.waits.queries import due_waits
 from models.content.items.audiences import viewers_among
@@ -51,6 +52,7 @@ def register_models() -> None:
     register_reference("view", seen_views)
     on_run_end(cancel_runs_of)
     find_last_run_with(last_triggered_at)
+    find_mail_actions_with(mail_actions)
     find_prefills_with(template_prefills)
     find_viewers_with(viewers_among)
     find_due_waits_with(due_waits)

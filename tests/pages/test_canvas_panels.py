@@ -453,6 +453,38 @@ async def test_a_call_has_its_secret_by_name_and_what_overlays_stays_there(
 
 
 @pytest.mark.long
+async def test_the_input_of_a_called_automation_is_its_own_form(page: Page, person: Person) -> None:
+    properties = {
+        "amount": {"type": "number", "title": HOSTILE},
+        "state": {"enum": ["open", "done"]},
+        "odd": {"type": ["string", "null"], "title": {"a": 1}},
+    }
+    trigger = {
+        "kind": "automation_called",
+        "inputSchema": {"type": "object", "properties": properties, "required": ["amount"]},
+    }
+    content = graph(node("a", "transform", output={}))
+    called = await person.automation(content, publish=False, triggerConfig=trigger)
+    await workshop(page, person)
+    given = {"id": "n", "kind": "call_automation", "config": {"input": {"more": 1}}}
+    await show(page, node=given, outputs=OUTPUTS)
+    await settled(page)
+    assert await page.evaluate("document.querySelector('.rows-of.map') !== null")
+    await chosen(page, '[data-path="config.automationId"] select', called)
+    amount = '[data-path="config.input.amount"]'
+    await page.until(f"document.querySelector('{amount} input') !== null")
+    assert HOSTILE in await page.text(amount)
+    await typed(page, f"{amount} input", "12")
+    await chosen(page, '[data-path="config.input.state"] select', "done")
+    expected = {"more": 1, "amount": 12, "state": "done"}
+    assert (await changed(page))["config"] == {"automationId": called, "input": expected}
+    await pressed(page, "config.input.amount", "Expression")
+    await written(page, "config.input.amount", "trigger.total")
+    bound = {**expected, "amount": {"type": "trigger", "value": "total"}}
+    assert (await changed(page))["config"]["input"] == bound
+
+
+@pytest.mark.long
 async def test_a_schedule_is_said_in_words_and_shows_its_next_times(
     page: Page, person: Person
 ) -> None:

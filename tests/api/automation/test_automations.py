@@ -378,3 +378,22 @@ async def test_a_graph_with_an_email_is_warned_of_before_it_is_published(
         assert "No mail server is configured" in issue["message"]
     published = read(await client.post(f"{path_of(made)}/publish", json={}))
     assert published["publishedVersionId"]
+
+
+async def test_an_action_that_sends_an_email_is_a_warning_without_a_mail_server(
+    client: Client, space: Space
+) -> None:
+    letter = {"to": ["ada@example.com"], "subject": "Hello", "body": "Hello"}
+    steps = {"steps": [{"id": "one", "kind": "send_email", "config": letter}]}
+    ids = []
+    for number, (kind, config) in enumerate(
+        [("send_email", letter), ("sequence", steps), ("transform", {"output": {}})]
+    ):
+        body = {"label": f"Action {number}", "kind": kind, "config": config}
+        ids.append(read(await client.post(f"{space.path}/actions", json=body), 201)["id"])
+    nodes = [
+        {"id": f"n{number}", "kind": "action", "actionId": id_} for number, id_ in enumerate(ids)
+    ]
+    made = await create(client, space, graph={"nodes": nodes, "edges": []})
+    found = [(one["nodeId"], one["severity"]) for one in made["referenceIssues"]]
+    assert found == [("n0", "warning"), ("n1", "warning")]

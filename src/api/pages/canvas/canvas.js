@@ -37,6 +37,7 @@ function NodeView({ id, data }, { attrs }) {
       h("span", { class: "kind" }, [isTrigger ? "Trigger" : title, node.disabled ? " · disabled" : "", remark(progress)].join("")),
       issues.length > 0 ? h("span", { class: ["faults-count", worst], title: issues.map((one) => one.message).join("\n") }, issues.length) : null,
     ]),
+    node.notes && !isTrigger ? h("p", { class: "note-of", title: node.notes }, node.notes) : null,
     rows.length > 1 ? h("div", { class: "ways" }, rows.map((way) => h("span", { class: "way-label", key: way.key }, way.label))) : null,
     ...rows.map((way, index) => handle(way, index, rows.length)),
     ...ways.filter((way) => BELOW.has(way.outcome)).map((way) => handle(way)),

@@ -51,6 +51,9 @@ export function namesOf({ workspaceId, automationId }) {
     secrets: listed(`${workspace}/secrets`, "secrets", (one) => ({ id: one.name, label: one.name })),
     automations: listed(`${workspace}/automations`, "automations", (one) =>
       ({ id: one.id, label: one.label, hint: one.enabled ? undefined : "disabled" })),
+    /** The input schema of an automation that others call; null for one without. */
+    inputSchema: (id) => once(`input of ${id}`, async () => [(await overview(`${workspace}/automations/${encodeURIComponent(id)}`)).triggerConfig?.inputSchema ?? null])
+      .then(([schema]) => schema ?? null),
     forms: listed("/v1/items", "items", (one) => ({ id: one.id, label: one.title }), { workspaceId, kind: "form" }),
     actions: listed(`${workspace}/actions`, "actions", (one) => ({ id: one.id, label: one.label, hint: one.kind })),
     endpoints: listed(`${workspace}/webhook-endpoints`, "endpoints", (one) =>

@@ -18,7 +18,7 @@ const SETTINGS = {
     timeoutSeconds: { type: "integer", minimum: 1, maximum: DAY, default: 300, title: "Timeout" },
     retry: { $ref: "#/$defs/Retry", title: "Retry", description: "Without it, a node is tried once." },
     mock: { $ref: "#/$defs/Mock", title: "Fixed output in tests", description: "Tests use this output instead of running the node." },
-    notes: { type: "string", maxLength: 10_000, title: "Notes" },
+    notes: { type: "string", maxLength: 10_000, title: "Notes", description: "Shown above the node." },
   },
   $defs: {
     Retry: {

@@ -2,7 +2,7 @@
 
 import { isBinding, isObject } from "/pages/canvas/bindings.js";
 import { freshId } from "/pages/canvas/expression.js";
-import { CONTROLS, Field, removeButton, segments, words } from "/pages/canvas/form.js";
+import { CONTROLS, Field, Properties, removeButton, segments, words } from "/pages/canvas/form.js";
 import { controlOf, firstOf, fits, withKey } from "/pages/canvas/schema.js";
 
 const { computed, h, ref, shallowRef, watch } = globalThis.Vue;
@@ -319,3 +319,43 @@ const Inputs = {
   },
 };
 CONTROLS.inputs = (field) => h(Inputs, { field });
+
+const isScalar = (value) => ["string", "number", "boolean"].includes(typeof value);
+
+/** An input schema as the form reads it: authors may write any schema, of which these parts are drawn. */
+export function drawnSchema(schema) {
+  if (!isObject(schema) || !isObject(schema.properties) || Object.keys(schema.properties).length === 0) return null;
+  const text = (value) => (typeof value === "string" ? value.slice(0, 300) : undefined);
+  const part = (given) => {
+    const { type, title, description, enum: values } = isObject(given) ? given : {};
+    const known = type in INPUT_KINDS && !["object", "array"].includes(type) ? { type } : {};
+    const shown = { title: text(title), description: text(description) };
+    return { ...known, ...(Array.isArray(values) && values.length > 0 && values.every(isScalar) ? { enum: values } : {}),
+      ...Object.fromEntries(Object.entries(shown).filter(([, value]) => value)) };
+  };
+  return {
+    properties: Object.fromEntries(Object.entries(schema.properties).slice(0, 200).map(([name, one]) => [name, part(one)])),
+    required: Array.isArray(schema.required) ? schema.required.filter((one) => typeof one === "string") : [],
+  };
+}
+
+/** The input of another automation: a field for each input that it asks for, else names and values. */
+const CalledInput = {
+  props: ["field"],
+  setup(props) {
+    const schema = shallowRef(null);
+    const called = computed(() => props.field.form.config().automationId);
+    watch(called, async (id) => {
+      const { names } = props.field.form;
+      const isKnown = typeof id === "string" && (await names.automations()).some((one) => one.id === id);
+      schema.value = isKnown ? drawnSchema(await names.inputSchema(id)) : null;
+    }, { immediate: true });
+    return () => {
+      const { field } = props;
+      if (schema.value === null) return CONTROLS.map({ ...field, control: { ...field.control, items: {} } });
+      return h("div", { class: "group", role: "group", "aria-label": field.label }, h(Properties, {
+        schema: schema.value, root: schema.value, shape: "", value: field.value ?? {}, path: field.path, isFixed: field.isFixed, onChange: field.emit }));
+    };
+  },
+};
+CONTROLS.called = (field) => h(CalledInput, { field });

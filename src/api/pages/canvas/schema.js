@@ -133,6 +133,7 @@ function kindOf(found, root, name, owner) {
     if (name === "data") return { control: "record" };
     if (name === "relations") return { control: "relations" };
   }
+  if (owner === "call_automation" && name === "input") return { control: "called" };
   if (name === "collect") return { control: "collect" };
   if (name === "inputSchema") return { control: "inputs" };
   if (found.options) return ofOptions(found.options, root);
@@ -182,7 +183,7 @@ const FITS = {
 };
 Object.assign(FITS, {
   textarea: FITS.text, timezone: FITS.text, picker: FITS.text, cel: FITS.text, duration: FITS.number,
-  offset: FITS.number, map: FITS.group, record: FITS.group, relations: FITS.group, inputs: FITS.group,
+  offset: FITS.number, map: FITS.group, record: FITS.group, relations: FITS.group, inputs: FITS.group, called: FITS.group,
   variants: FITS.group, any: () => true, json: () => true,
 });
 

@@ -1,6 +1,6 @@
 """Actions: their table, created, changed, copied and read, with checks; actions in a bundle."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from sqlalchemy import (
     cast,
     func,
     insert,
+    or_,
     select,
     update,
 )
@@ -110,6 +111,17 @@ async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
     """Raise `NotFoundError` for an action that the actor does not see."""
     if await visible.level(work, actor, action_id) < Level.VIEW:
         raise NotFoundError("action")
+
+
+async def mail_actions(work: UnitOfWork, workspace_id: Id, ids: Collection[Id]) -> list[Id]:
+    """The actions among these that send an email, themselves or in a step."""
+    step = {"steps": [{"kind": ActionKind.SEND_EMAIL.value}]}
+    statement = select(action.c.id).where(
+        action.c.workspace_id == workspace_id,
+        action.c.id.in_(sorted(ids)),
+        or_(action.c.kind == ActionKind.SEND_EMAIL, action.c.config.contains(step)),
+    )
+    return [row.id for row in await work.rows(statement)]
 
 
 async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:

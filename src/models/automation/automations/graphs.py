@@ -157,10 +157,24 @@ def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+FindMailActions = Callable[[UnitOfWork, Id, Collection[Id]], Awaitable[Collection[Id]]]
+"""Takes a workspace and ids; gives those of its actions which send an email."""
+
+
+async def _no_actions(_work: UnitOfWork, _workspace_id: Id, _ids: Collection[Id]) -> list[Id]:
+    return []
+
+
 class _Process:
     """Settings of this process. Until they are set, no graph is warned of a missing mail server."""
 
     has_mail_server: ClassVar[bool] = True
+    find_mail_actions: ClassVar[list[FindMailActions]] = [_no_actions]
+
+
+def find_mail_actions_with(find: FindMailActions) -> None:
+    """Ask `find` for actions that send an email; `models.registrations` lists it."""
+    _Process.find_mail_actions = [find]
 
 
 def set_mail_server(*, is_configured: bool) -> None:
@@ -181,6 +195,10 @@ async def compile_in(
     secrets = referenced_secrets(graph, trigger_config)
     names = await existing_names(work, workspace_id, secrets)
     catalog = replace(catalog, secrets=names, has_mail_server=_Process.has_mail_server)
+    if not catalog.has_mail_server and catalog.existing.get(Resource.ACTION):
+        (find,) = _Process.find_mail_actions
+        found = await find(work, workspace_id, ids)
+        catalog = replace(catalog, mail_actions=frozenset(map(str, found)))
     return compile_graph(graph, trigger_config, catalog)
 
 

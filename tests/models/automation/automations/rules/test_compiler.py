@@ -41,6 +41,8 @@ CATALOG = ReferenceCatalog(
     secrets=frozenset({"KEY"}),
 )
 MANUAL = {"kind": "manual"}
+LETTER, OTHER_ACTION = (f"01890a5d-ac96-774b-bcce-b302099a80{n}" for n in ("a1", "a2"))
+"""Actions, of which the first one sends an email."""
 
 
 def node(node_id: str, kind: str = "transform", /, **config: Any) -> dict[str, Any]:
@@ -578,11 +580,21 @@ def test_an_uncertain_fact_about_a_field_is_no_issue(
 def test_an_email_that_cannot_be_sent_is_a_warning_at_its_node(has_mail_server: bool) -> None:
     """It keeps nothing from being published: another process may send it."""
     mail = {"to": ["ada@example.com"], "subject": "Hello", "body": "Hello"}
+    acts = [
+        {**node(name, "action"), "actionId": action_id}
+        for name, action_id in (("letter", LETTER), ("other", OTHER_ACTION))
+    ]
     nodes = [node("first"), node("tell", "send_email", **mail), node("call", "send_email", **mail)]
-    graph = Graph.model_validate({"nodes": nodes, "edges": [edge("first", "tell")]})
-    catalog = replace(CATALOG, has_mail_server=has_mail_server)
+    graph = Graph.model_validate({"nodes": [*nodes, *acts], "edges": [edge("first", "tell")]})
+    catalog = replace(
+        CATALOG,
+        existing={**CATALOG.existing, Resource.ACTION: frozenset({LETTER, OTHER_ACTION})},
+        has_mail_server=has_mail_server,
+        mail_actions=frozenset({LETTER}),
+    )
     found = compile_graph(graph, {"kind": "manual"}, catalog)
     assert found.plan is not None, found.issues
     warned = [(one.node_id, one.severity) for one in found.warnings]
-    assert warned == ([] if has_mail_server else [("tell", "warning"), ("call", "warning")])
+    expected = [(name, "warning") for name in ("tell", "call", "letter")]
+    assert warned == ([] if has_mail_server else expected)
     assert all("WORKSPACE_SMTP_URL" in one.message for one in found.warnings)

@@ -35,11 +35,14 @@ NO_MAIL_SERVER = (
 
 
 def mail_warnings(graph: Graph, catalog: "ReferenceCatalog") -> Iterator[tuple[str, str]]:
-    """A warning at each node whose email cannot be sent."""
-    if not catalog.has_mail_server:
-        yield from (
-            (node.id, NO_MAIL_SERVER) for node in graph.nodes if node.kind is NodeKind.SEND_EMAIL
-        )
+    """A warning at each node whose email cannot be sent, also by the action that it runs."""
+    if catalog.has_mail_server:
+        return
+    for node in graph.nodes:
+        action_id = (node.action_id or "").lower()
+        is_mail = node.kind is NodeKind.ACTION and action_id in catalog.mail_actions
+        if is_mail or node.kind is NodeKind.SEND_EMAIL:
+            yield node.id, NO_MAIL_SERVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class ReferenceCatalog:
 
     automation_id: str | None = None
     has_mail_server: bool = True
+    mail_actions: frozenset[str] = frozenset()
+    """The ids of actions that send an email, of those a graph refers to."""
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
     """The fields of each database."""
     existing: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
