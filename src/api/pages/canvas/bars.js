@@ -3,6 +3,7 @@
 import { duration, plain, span } from "/pages/words.js";
 import { icon } from "./canvas.js";
 import * as graph from "./graph.js";
+import { titleOf } from "./schema.js";
 import { namesOf } from "./together.js";
 
 const { h, Teleport } = Vue;
@@ -15,8 +16,22 @@ const STATES = {
 
 export const button = (label, onClick, more = {}) => h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
 
+/** Issues by node; those of no node that is there are of the graph as a whole. */
+export function issuesOf(editor) {
+  const ids = new Set([TRIGGER, ...graph.nodesOf(editor.document.value).map((node) => node.id)]);
+  const found = new Map();
+  for (const issue of editor.shown.issues) {
+    const id = ids.has(issue.nodeId) ? issue.nodeId : "";
+    found.set(id, [...(found.get(id) ?? []), issue]);
+  }
+  return found;
+}
+
 export const nameOf = (editor, id) => (id === TRIGGER ? "Trigger" : graph.nodeOf(editor.document.value, id)?.label ?? (id || "Automation"));
-export const worded = (editor, { nodeId, path, message }) => `${nameOf(editor, nodeId)}: ${path ? `${path} ` : ""}${message}`;
+const schemaOf = (editor, id) => (id === TRIGGER ? editor.triggers.get(editor.document.value.trigger.kind) : editor.kinds.get(graph.nodeOf(editor.document.value, id)?.kind))?.schema;
+/** A problem in words: the field by its label, and what is wrong with it. */
+const told = (editor, { nodeId, path, message }) => [titleOf(path, schemaOf(editor, nodeId)), message].filter(Boolean).join(" ");
+export const worded = (editor, issue) => `${nameOf(editor, issue.nodeId)}: ${told(editor, issue)}`;
 
 function problems(editor) {
   const { issues } = editor.shown;
@@ -25,7 +40,7 @@ function problems(editor) {
   return h("details", { class: "problems confirm" }, [
     h("summary", { class: ["button small", errors > 0 ? "wrong" : "warn"] }, `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`),
     h("ul", { class: "menu" }, issues.slice(0, 100).map((one) => h("li", null, h("button", { type: "button", onClick: () => editor.lead(one) }, [
-      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [one.path ? `${one.path}: ` : "", one.message, one.severity === "warning" ? " (warning)" : ""]),
+      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [told(editor, one), one.severity === "warning" ? " (warning)" : ""]),
     ])))),
   ]);
 }
@@ -47,12 +62,8 @@ function others({ at }) {
   return h("span", { class: "others", role: "status", title: "They have this draft open" }, `Also editing: ${namesOf(at.others)}`);
 }
 
-/** The name of the one who changed the draft, where only one could. */
-const someone = ({ at }) => {
-  const people = at.others.filter(({ isSelf }) => !isSelf);
-  if (at.others.length === 1) return people.length === 1 ? people[0].name : "You, in another tab,";
-  return "Someone else";
-};
+/** Who may have changed the draft: anyone by the API, and the same person in another tab. */
+export const someone = ({ at }) => (at.others.some(({ isSelf }) => isSelf) ? "Someone else, or you in another tab," : "Someone else");
 
 const conflict = (editor) => h("div", { class: "canvas-bar wrong", role: "alert" }, [
   h("span", null, [h("b", null, `${someone(editor)} changed this draft.`), " Your latest changes are not saved."]),

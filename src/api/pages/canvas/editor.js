@@ -1,6 +1,5 @@
 // The editor of an automation: it loads the draft and the catalog, and wires everything together.
-
-import { banners, button, head, nameOf, tools, worded } from "./bars.js";
+import { banners, button, head, issuesOf, nameOf, someone, tools, worded } from "./bars.js";
 import { Canvas } from "./canvas.js";
 import { ConnectDialog, HelpDialog, PublishDialog, RunDialog, TestDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
@@ -317,7 +316,7 @@ class Editor {
   /** Someone else saved while nothing here was unsaved: their draft is shown. */
   moved(document) {
     if (this.history.push(document)) this.sync();
-    this.say(`${this.at.others.length === 1 && !this.at.others[0].isSelf ? this.at.others[0].name : "Someone else"} changed this draft. You see it as it is now.`);
+    this.say(`${someone(this)} changed this draft. You see it as it is now.`);
   }
 
   keep(payload) {
@@ -334,17 +333,6 @@ class Editor {
 function begin(shown) {
   const fields = [...(shown?.querySelectorAll(".panel-middle .panel-rows :is(input:not([type=checkbox]), select, textarea)") ?? [])];
   (fields.find((one) => one.checkVisibility()) ?? shown?.querySelector(".panel-middle input"))?.focus();
-}
-
-/** Issues by node; those of no node that is there are of the graph as a whole. */
-function issuesOf(editor) {
-  const ids = new Set([TRIGGER, ...graph.nodesOf(editor.document.value).map((node) => node.id)]);
-  const found = new Map();
-  for (const issue of editor.shown.issues) {
-    const id = ids.has(issue.nodeId) ? issue.nodeId : "";
-    found.set(id, [...(found.get(id) ?? []), issue]);
-  }
-  return found;
 }
 
 /** Earlier nodes whose outputs a node can read, the nearest last, and the trigger. */

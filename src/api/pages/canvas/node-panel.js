@@ -4,7 +4,7 @@ import { celOf, isObject } from "/pages/canvas/bindings.js";
 import { CodeField, scopeOf, ValueTree } from "/pages/canvas/expression.js";
 import { Field, formOf, placed, Properties, segments } from "/pages/canvas/form.js";
 import { TRIGGER } from "/pages/canvas/graph.js";
-import { withKey } from "/pages/canvas/schema.js";
+import { titleOf, withKey } from "/pages/canvas/schema.js";
 import "/pages/canvas/pickers.js";
 
 const { h, provide, ref, shallowRef } = globalThis.Vue;
@@ -74,8 +74,8 @@ export const heading = (title, sentence, close) => h("header", { class: "panel-h
   h("button", { type: "button", class: "button small", "aria-label": "Close", onClick: close }, "Close"),
 ]);
 
-export const problemList = (issues) => issues.length > 0 && h("ul", { class: "panel-problems", role: "status" }, issues.map((issue) =>
-  h("li", { class: issue.severity ?? "error" }, issue.path ? [h("b", issue.path.split(".").slice(1).join(" › ")), " ", issue.message] : issue.message)));
+export const problemList = (issues, schema) => issues.length > 0 && h("ul", { class: "panel-problems", role: "status" }, issues.map((issue) =>
+  h("li", { class: issue.severity ?? "error" }, issue.path ? [h("b", titleOf(issue.path, schema)), " ", issue.message] : issue.message)));
 
 export const NodePanel = {
   name: "NodePanel",
@@ -140,7 +140,7 @@ export const NodePanel = {
       const issues = props.issues.map(placed);
       return h("div", { class: "node-panel", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector(".ace_autocomplete")?.offsetParent) emit("close"); } }, [
         heading(node.label ?? kind.title, kind.description, () => emit("close")),
-        problemList(issues),
+        problemList(issues, kind.schema),
         h("div", { class: "panel-columns" }, [
           h("section", { class: "panel-in", "aria-label": "Input" }, [
             h("h3", "Input"), h("p", { class: "quiet" }, "Select a field, then a value."),

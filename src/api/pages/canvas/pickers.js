@@ -36,7 +36,7 @@ const Picker = {
       if (names.value !== null && names.value.length === 0) {
         return h("input", {
           ...shared, type: "text", value: value ?? "", readonly: disabled, autocomplete: "off",
-          placeholder: props.list === "fields" ? "Choose a table first, or enter a key" : "ID",
+          placeholder: props.list === "fields" ? "Choose a table first, or enter a key" : props.list === "secrets" ? "Name of a secret" : "ID",
           onInput: (event) => field.emit(event.target.value || undefined),
         });
       }

@@ -205,6 +205,13 @@ export function firstOf(schema, root) {
   return types?.has("array") && types.size === 1 ? [] : "";
 }
 
+/** The place of a problem by the labels of a form: `config.title` is `Title`. */
+export function titleOf(path, schema) {
+  const [first, ...rest] = path.replace(/^(?:config|input|triggerConfig)(?:\.|$)/, "").split(".").filter(Boolean);
+  if (first === undefined) return "";
+  return [schema?.properties?.[first]?.title ?? first, ...rest].join(" › ");
+}
+
 /** An object with a property set, or without it; the order of the others stays. */
 export function withKey(owner, key, value) {
   if (value !== undefined) return { ...owner, [key]: value };

@@ -227,7 +227,7 @@ export const TriggerPanel = {
       const isSchedule = trigger.kind === "schedule";
       return h("div", { class: "node-panel of-trigger", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented) emit("close"); } }, [
         heading("Trigger", described.description, () => emit("close")),
-        problemList(props.issues.map(placed)),
+        problemList(props.issues.map(placed), described.schema),
         h("div", { class: "panel-form" }, [
           labelled("Starts", "trigger-kind", h("select", { id: "trigger-kind", disabled: props.readonly, value: trigger.kind, onChange: (event) => turn(event.target.value) },
             catalog.triggers.map(({ kind, title }) => h("option", { value: kind, key: kind }, title)))),
