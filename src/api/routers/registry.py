@@ -35,7 +35,6 @@ from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import operations as console_run_operations
 from api.console.runs import routes as console_runs
-from api.console.runs import undos as console_run_undos
 from api.console.search import routes as console_search
 from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
@@ -47,9 +46,7 @@ from api.console.workspace import administration as console_administration
 from api.console.workspace import api_keys as console_api_keys
 from api.console.workspace import logs as console_logs
 from api.console.workspace import members as console_members
-from api.console.workspace import notifications as console_notifications
 from api.console.workspace import profile as console_profile
-from api.console.workspace import secrets as console_secrets
 from api.console.workspace import settings as console_settings
 from api.console.workspace import webhooks as console_webhooks
 from api.kernel.routing import Router
@@ -64,8 +61,8 @@ from api.routers.automation import (
 )
 from api.routers.content import files, items, surfaces
 from api.routers.data import databases, forms, records, time_entries
-from api.routers.messages import notifications, webhook_endpoints, workspace_events
-from api.routers.people import experiments, me, members, workspaces
+from api.routers.messages import notifications, workspace_events
+from api.routers.people import members, workspaces
 from api.routers.sources import connections, data_sources, mounts, spreadsheet_imports
 from api.routers.workspace import ai_runs, impact, legacy_imports, pauses, share_links
 
@@ -112,30 +109,27 @@ ROUTERS: Sequence[Router] = (
     console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,
-    console_run_undos.router,
     console_decisions.router,
     console_settings.router,
     console_profile.router,
     console_members.router,
     console_logs.router,
     console_api_keys.router,
-    console_secrets.router,
     console_webhooks.router,
-    console_notifications.router,
     console_administration.router,
-    me.router,
-    me.release_notices_router,
-    me.oauth_clients_router,
+    workspaces.me_router,
+    workspaces.release_notices_router,
+    workspaces.oauth_clients_router,
     workspaces.router,
-    me.home_layouts_router,
+    workspaces.home_layouts_router,
     workspace_events.router,
     workspace_events.realtime_router,
     notifications.router,
     notifications.devices_router,
-    webhook_endpoints.router,
+    workspace_events.endpoints_router,
     members.router,
     members.api_keys_router,
-    experiments.router,
+    members.experiments_router,
     actions.router,
     connections.router,
     mounts.router,

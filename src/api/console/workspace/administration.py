@@ -18,8 +18,8 @@ from api.console.workspace.settings import (
 )
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers import service
-from api.routers.people import experiments as api
-from api.routers.people import me
+from api.routers.people import members as api
+from api.routers.people import workspaces
 from models.core.pagination import DEFAULT_LIMIT, WHOLE_LIMIT
 from models.people import release_notices
 from models.people.audience_segments import list_segments
@@ -200,9 +200,9 @@ async def _release_notices_page(
         request,
         "settings_release_notices.html",
         "release-notices",
-        (me.list_release_notices, {"channel": channel}),
-        me.publish_release_notice,
-        (me.get_whats_new, None),
+        (workspaces.list_release_notices, {"channel": channel}),
+        workspaces.publish_release_notice,
+        (workspaces.get_whats_new, None),
         notice=notice,
         entered=entered,
         releases=listed.releases,

@@ -1,4 +1,4 @@
-"""API keys: the list, a new one with its scopes, and the end of one."""
+"""Pages of API keys, and of the secrets of the workspace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,23 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
-from api.routers.people import me
+from api.routers.automation import automations as secrets_api
 from api.routers.people import members as api
+from api.routers.people import workspaces
+from api.routers.workspace import ai_runs
+from models.automation.secrets import store
+from models.automation.secrets.store import PutSecret
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people import api_keys
 from models.people.api_keys import CreateApiKey
 from models.people.users import display_names
+from models.workspace import model_settings
+from models.workspace.model_settings import (
+    DEFAULT_SECONDS,
+    MAX_SECONDS,
+    PutModelSettings,
+)
 from runtime.clock import wire_timestamp
 from runtime.errors import ValidationError
 
@@ -131,7 +141,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
         request,
         "settings_api_key.html",
         "api-keys",
-        me.get_my_scopes,
+        workspaces.get_my_scopes,
         key=outcome.api_key,
         token=outcome.token,
     )
@@ -217,3 +227,107 @@ def preset_scopes(preset: Preset, own: frozenset[Scope]) -> frozenset[Scope]:
             return own & _RUN
         case Preset.ALL:
             return own
+
+
+SECRETS = f"{SETTINGS}/secrets"
+
+
+@router.get(SECRETS, access=reads(Scope.INTEGRATIONS_READ))
+async def get_secrets(
+    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+) -> Response:
+    """Look through the names of the secrets of a workspace."""
+    return await _secrets_page(request, BLANK, cursor, notice)
+
+
+async def _secrets_page(
+    request: ApiRequest,
+    entered: Entered,
+    cursor: str | None = None,
+    notice: Notice | None = None,
+) -> Response:
+    wanted = request.page("secrets", DEFAULT_LIMIT, cursor)
+    listed = await store.list_secrets(request.work, request.actor, wanted)
+    return await settings_page(
+        request,
+        "settings_secrets.html",
+        "secrets",
+        secrets_api.list_secrets,
+        (secrets_api.put_secret, {"value": "…"}),
+        secrets_api.delete_secret,
+        secrets=listed.secrets,
+        turning=turning(request, cursor, listed.cursor),
+        entered=entered,
+        notice=notice,
+    )
+
+
+@router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE))
+@redisplays(_secrets_page)
+async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Store a secret, or give it another value."""
+    name = body.texts.get("name", "")
+
+    wanted = read_as(PutSecret, {"value": body.texts.get("secretValue", "")})
+    await store.put_secret(request.work, request.actor, request.services.keys, name, wanted)
+    return led_to(request, "secrets", notice=Notice.SAVED)
+
+
+@router.post(f"{SECRETS}/{{secretName}}/delete", access=changes(Scope.INTEGRATIONS_WRITE))
+async def delete_secret_by_form(request: ApiRequest) -> Response:
+    """Delete a secret."""
+    name = request.path_params["secretName"]
+    await store.delete_secret(request.work, request.actor, name)
+    return led_to(request, "secrets", notice=Notice.REMOVED)
+
+
+MODEL = f"{SETTINGS}/model"
+
+
+@router.get(MODEL, access=reads(Scope.MODELS_READ))
+async def get_model_form(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the language model of a workspace."""
+    return await _model_page(request, BLANK, notice=notice)
+
+
+async def _model_page(
+    request: ApiRequest, entered: Entered, notice: Notice | None = None
+) -> Response:
+    return await settings_page(
+        request,
+        "settings_model.html",
+        "model",
+        ai_runs.get_model_settings,
+        ai_runs.put_model_settings,
+        notice=notice,
+        entered=entered,
+        model=await model_settings.get_settings(request.work, request.actor.workspace_id),
+        seconds=DEFAULT_SECONDS,
+        most_seconds=MAX_SECONDS,
+    )
+
+
+@router.post(MODEL, access=changes(Scope.MODELS_WRITE))
+@redisplays(_model_page)
+async def put_model_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Set the language model of a workspace."""
+    settings = read_as(PutModelSettings, _model_values(body.texts))
+    keys = request.services.keys
+    await model_settings.put_settings(request.work, request.actor, keys, settings)
+    return led_to(request, "model", notice=Notice.SAVED)
+
+
+def _model_values(texts: dict[str, str]) -> dict[str, object]:
+    """The body that the form stands for: a key that is left empty stays as it is."""
+    seconds = texts.get("timeoutSeconds", "")
+    values: dict[str, object] = {
+        "baseUrl": texts.get("baseUrl", ""),
+        "model": texts.get("model", ""),
+        "enabled": "enabled" in texts,
+        "timeoutSeconds": int(seconds) if seconds.isdecimal() and len(seconds) < 9 else seconds,
+    }
+    if "removeKey" in texts:
+        values["apiKey"] = None
+    elif "secretKey" in texts:
+        values["apiKey"] = texts["secretKey"]
+    return values

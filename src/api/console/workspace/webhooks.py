@@ -19,7 +19,7 @@ from api.console.workspace.settings import (
     turning,
 )
 from api.kernel.routing import ApiRequest, Cursor
-from api.routers.messages import webhook_endpoints as api
+from api.routers.messages import workspace_events as api
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.deliveries.rules import DeliveryStatus

@@ -1,13 +1,14 @@
-"""Members and invitations of a workspace, access to single items, and API keys."""
+"""Operations on members, invitations, API keys, segments and experiments."""
 
 from api.kernel.routing import Access, Router, WholeLimit
 from models.content import grants
 from models.content.grants import item_access
 from models.core.access.rules import Level, Scope
-from models.people import api_keys, invitations, members
+from models.people import api_keys, audience_segments, invitations, members
+from models.people.experiments import assignments, commands, queries
 from models.people.invitations import list_invitations as invitations_to
 from models.people.request_logs import page_of_requests
-from runtime.errors import ConflictError
+from runtime.errors import ConflictError, NotFoundError
 
 router = Router(tags=["members"])
 
@@ -149,3 +150,97 @@ async def list_request_logs() -> None:
 )
 async def revoke_api_key() -> None:
     """Revoke an API key immediately."""
+
+
+experiments_router = Router(tags=["experiments"])
+
+ADMIN = "/v1/admin/experiments"
+SEGMENTS = "/v1/admin/audience-segments"
+
+
+@experiments_router.post(
+    ADMIN,
+    access=Access(platform_admin=True, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+    calls=commands.create_experiment,
+)
+async def create_experiment() -> None:
+    """Create an experiment as draft or scheduled.
+
+    It has 2 to 10 variants whose splits add up to 100. Its flag key and target must be unique among
+    experiments that are not archived.
+    """
+
+
+@experiments_router.get(ADMIN, access=Access(platform_admin=True), calls=queries.list_experiments)
+async def list_experiments() -> None:
+    """List experiments with their statistics, newest first."""
+
+
+@experiments_router.get(
+    f"{ADMIN}/{{experimentId}}", access=Access(platform_admin=True), calls=queries.get_experiment
+)
+async def get_experiment() -> None:
+    """Get an experiment with its statistics."""
+
+
+@experiments_router.patch(
+    f"{ADMIN}/{{experimentId}}",
+    access=Access(platform_admin=True, idempotent=True),
+    errors=[ConflictError],
+    calls=commands.update_experiment,
+)
+async def update_experiment() -> None:
+    """Change the status, variants, targeting or texts of an experiment.
+
+    `draft` changes to `scheduled`, `scheduled` to `running`, and `running` to `paused` and back.
+    Both change to `completed`, with a `winner` or an `endsAt`. All but running ones can be
+    `archived`. A scheduled experiment starts at its `startedAt`, a running one ends at its
+    `endsAt`.
+    """
+
+
+@experiments_router.get(
+    SEGMENTS, access=Access(platform_admin=True), calls=audience_segments.list_segments
+)
+async def list_audience_segments(limit: WholeLimit = 1000) -> None:
+    """List the segments for flags and experiments."""
+
+
+@experiments_router.post(
+    SEGMENTS,
+    access=Access(platform_admin=True, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+    calls=audience_segments.create_segment,
+)
+async def create_audience_segment() -> None:
+    """Create a segment from a rule over facts of a caller and workspace."""
+
+
+@experiments_router.post(
+    "/v1/experiments/assign",
+    access=Access(idempotent=True),
+    errors=[NotFoundError],
+    calls=assignments.assign,
+)
+async def assign_experiments() -> None:
+    """Assign variants to the caller.
+
+    The same unit always gets the same variant. Nothing is counted: record an `exposure` when
+    showing a variant. A completed experiment assigns its winner to its whole audience.
+    """
+
+
+@experiments_router.post(
+    "/v1/experiments/events",
+    access=Access(idempotent=True),
+    errors=[NotFoundError],
+    calls=assignments.record_events,
+)
+async def record_experiment_events() -> None:
+    """Record events of the caller: exposures, conversions and errors.
+
+    `results` says for each event whether it was counted, or why not.
+    """
