@@ -4,8 +4,8 @@ The pipeline calls `prove` before the transaction and `authenticate` in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TypeAlias
 from uuid import UUID
@@ -44,6 +44,8 @@ class Caller:
 
     principal: Principal
     roles: Mapping[UUID, Role]
+    until: datetime | None = None
+    """The end of a session in a browser."""
 
 
 def credential_of(
@@ -62,7 +64,7 @@ def credential_of(
         raise unauthorized()
     if access.cookie and not is_safe(scope):
         check_token(services.keys, cookie, header_token(headers))
-    return cookie
+    return replace(cookie, unattended=True) if access.unattended else cookie
 
 
 def _takes_cookie(access: Access, headers: Headers) -> bool:
@@ -166,7 +168,7 @@ async def _browser_session(services: Services, work: UnitOfWork, proof: CookieTo
         raise unauthorized()
     if not proof.unattended and rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
         services.request_log.touch_session(proof.digest, work.now)
-    return _person(services, rows)
+    return replace(_person(services, rows), until=rows[0].expires_at)
 
 
 def _person(services: Services, rows: Sequence[SessionRow]) -> Caller:

@@ -57,7 +57,8 @@ class Access:
     requests of one caller take turns, as batches do. A `page` is served to clients that accept
     HTML, and takes the fields of a form as its body; its router says how it refuses. What scripts
     of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it `prefers`,
-    the caller may wait for the end of the work by `Prefer: wait`.
+    the caller may wait for the end of the work by `Prefer: wait`. `unattended`: pages ask by
+    themselves, which is no use of a session.
 
     Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """
@@ -82,6 +83,7 @@ class Access:
     heavy: bool = False
     page: bool = False
     cookie: bool = False
+    unattended: bool = False
     prefers: bool = False
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:

@@ -267,6 +267,8 @@ class _Pipeline:
         prefetches = prefetches_of(self.operation, request)
         caller = await authenticate(request.services, request.work, self.proof, prefetches)
         request.caller, request.roles = caller.principal, caller.roles
+        if caller.until is not None:
+            request.session_expires_at = caller.until
         if caller.principal.key_workspace_id is not None:
             request.services.shares.belongs(request.caller_name, caller.principal.key_workspace_id)
         if body.refusal is not None:

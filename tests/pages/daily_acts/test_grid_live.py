@@ -53,3 +53,39 @@ async def test_an_open_editor_keeps_its_text(table: Table) -> None:
     assert await page.evaluate("document.querySelector('.editor-text').value") == "42"
     await table.key("Enter")
     await table.holds(2, "price", 42)
+
+
+async def test_many_changes_are_read_together(table: Table) -> None:
+    await table.open()
+    page, person = table.page, table.person
+    await page.until("document.documentElement.dataset.feed === 'live'")
+    before = len(page.requests)
+    operations: list[Json] = [
+        {"op": "update", "recordId": one, "data": {"price": 100 + at}}
+        for at, one in enumerate(table.ids)
+    ]
+    await person.call("POST", f"{table.path}/records/batch", {"operations": operations})
+    await table.shows(4, "price", "104")
+    await table.shows(0, "price", "100")
+    reads = [one for one in page.requests[before:] if "/current?" in one]
+    assert len(reads) == 1
+    assert not [one for one in page.requests[before:] if "/v1/records/" in one]
+
+
+async def test_a_field_that_others_delete_ends_its_editor_alone(table: Table) -> None:
+    await table.open()
+    page, person = table.page, table.person
+    await page.until("document.documentElement.dataset.feed === 'live'")
+    other = await person.call("POST", f"{table.path}/fields", {"label": "Note", "kind": "text"})
+    await page.until("document.querySelector('.hidden-fields') !== null")
+    await person.call("DELETE", f"{table.path}/fields/{other['id']}")
+    await page.until("document.querySelector('.hidden-fields') === null")
+    await table.choose(1, "price")
+    await table.keys("8")
+    price = next(one for one in table.database["fields"] if one["key"] == "price")
+    await person.call("DELETE", f"{table.path}/fields/{price['id']}")
+    await page.until("document.querySelectorAll('[data-head-cell]').length === 1")
+    assert await page.evaluate("document.querySelector('.editor-text') === null")
+    await table.choose(1, "title")
+    await table.keys("Enter", "End", "!", "Enter")
+    await table.shows(1, "title", "Item 1!")

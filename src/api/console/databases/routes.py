@@ -45,7 +45,7 @@ from models.data.fields.rules.settings import Aggregate
 from models.data.record_exports import exports
 from models.data.record_exports.exports import export_detail
 from models.data.record_exports.shapes import CreateExport
-from models.data.records.queries import revisions
+from models.data.records.queries import records_by_id, revisions
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.messages.jobs.rules import OPEN_JOB
 from runtime.clock import wire_timestamp
@@ -226,6 +226,14 @@ async def get_revisions(request: ApiRequest, ids: Ids) -> Response:
     place = request.work, request.actor.workspace_id, request.ids["databaseId"]
     changes = await revisions(*place, _read_ids(ids))
     return _as_data({str(one): wire_timestamp(at) for one, at in changes.items()})
+
+
+@table_router.get(f"{_DATABASE}/current", access=_FOR_TABLE, documented=False)
+async def get_current(request: ApiRequest, ids: Ids) -> Response:
+    """Get records that a table shows as they are now; what was deleted is left out."""
+    place = request.work, request.actor, request.ids["databaseId"]
+    records = await records_by_id(*place, _read_ids(ids))
+    return _as_data([one.model_dump(mode="json", by_alias=True) for one in records])
 
 
 def _read_ids(text: str) -> list[Id]:

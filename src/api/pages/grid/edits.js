@@ -33,6 +33,13 @@ export class Edits {
     return turn;
   }
 
+  /** Read between two savings, so that nothing older is shown over what was saved. */
+  between(work) {
+    const turn = this.queue.then(work);
+    this.queue = turn.catch(() => {});
+    return turn;
+  }
+
   refuse(id, key, text, message, isConflict = false) {
     this.refused.set(cellKey(id, key), { text, message, isConflict });
   }

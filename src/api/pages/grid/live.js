@@ -1,49 +1,74 @@
-// Changes of others: what is in sight is asked for now and then, and changed in place.
+// Changes of others: the records in sight are read anew when they changed, in place; others once they
+// are in sight.
 
-const PAUSE = 3000;
-/** Every so many rounds the number of records is asked for, too. */
-const COUNTED = 4;
+import { followDatabase } from "/pages/feed.js";
+
 const MOST = 100;
+const SETTLED = 150;
 
-/** Follow the records in sight of a table. `revisions` gives `{id: updatedAt}` of those that are there. */
-export function followRecords(table, revisions) {
-  const { records, edits } = table;
-  let round = 0;
+/**
+ * Follow the records of a table. `read(ids)` gives the records that are there, and `revisions(ids)`
+ * their `{id: updatedAt}`; `fieldsChanged()` is told of others.
+ */
+export function followRecords(table, place, { read, revisions, fieldsChanged }) {
+  const { records, edits, selection } = table;
+  /** Records that were changed, and those of which nobody has said whether they were. */
+  const changed = new Set();
+  const unsure = new Set();
 
-  function inSight() {
+  function inSight(among) {
     const first = Math.max(0, table.firstSeen() - 10);
-    return records.list.slice(first, first + MOST);
+    return records.list.slice(first, first + MOST).map((one) => one.id).filter((id) => among.has(id));
+  }
+
+  async function heard(change) {
+    if (change.isUnknown) for (const id of records.places.keys()) unsure.add(id);
+    for (const id of change.ids) if (records.at(id) >= 0) changed.add(id);
+    if (change.hasFields) await fieldsChanged();
+    await look();
+    if (change.isCounted && edits.state.saving === 0) await records.count();
   }
 
   async function look() {
-    const seen = inSight();
-    if (seen.length === 0) return;
-    const now = await revisions(seen.map((one) => one.id));
-    // What is being saved is known from its answer.
-    if (edits.state.saving > 0) return;
-    for (const { id, updatedAt } of seen) {
-      const shown = records.find(id);
-      if (!shown || shown.updatedAt !== updatedAt || now[id] === updatedAt) continue;
-      if (now[id] === undefined) leave(id);
-      else await edits.inTurn(async () => edits.take(await records.fresh(id))).catch((error) => { if (error.status !== 404) throw error; });
+    const doubtful = inSight(unsure);
+    if (doubtful.length > 0) {
+      const now = await revisions(doubtful);
+      for (const id of doubtful) {
+        unsure.delete(id);
+        if (records.find(id) && now[id] !== records.find(id).updatedAt) changed.add(id);
+      }
+    }
+    const due = inSight(changed);
+    if (due.length > 0) await edits.between(() => show(due));
+  }
+
+  async function show(ids) {
+    const now = new Map((await read(ids)).map((one) => [one.id, one]));
+    for (const id of ids) {
+      const record = now.get(id);
+      if (record) edits.take(record);
+      else if (isOpen(id)) continue;
+      else leave(id);
+      changed.delete(id);
     }
   }
+
+  /** An open editor stays, although its record is deleted: saving it says so. */
+  const isOpen = (id) => (selection.isEditing && records.at(id) === selection.row) || records.at(id) === table.page.beside;
 
   /** A record that was deleted leaves, and what one looks at stays where it is. */
   function leave(id) {
-    const isAbove = records.at(id) < table.firstSeen();
+    const at = records.at(id);
+    if (at < 0) return;
     records.remove([id]);
-    if (isAbove) table.keepPlace(-1);
+    if (at < table.firstSeen()) table.keepPlace(-1);
+    if (table.page.beside !== null && at < table.page.beside) table.page.beside -= 1;
   }
 
-  async function work() {
-    if (!document.hidden) {
-      round += 1;
-      await look();
-      if (round % COUNTED === 0 && edits.state.saving === 0) await records.count();
-    }
-  }
-
-  const next = () => setTimeout(() => work().catch((error) => { if (error.status === undefined) throw error; }).finally(next), PAUSE);
-  next();
+  let timer;
+  table.scrolled = () => {
+    clearTimeout(timer);
+    if (changed.size + unsure.size > 0) timer = setTimeout(() => look().catch((error) => { if (error.status === undefined) throw error; }), SETTLED);
+  };
+  followDatabase(place, heard);
 }

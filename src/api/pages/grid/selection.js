@@ -55,22 +55,26 @@ export class Selection {
     else this.isLeaving = true;
   }
 
-  /** Stay at the same record after others came or went, and at cells that are there. */
+  /** Stay at the same record and field after others came or went, and at cells that are there. */
   fit() {
-    const { row: before, col, toRow: end, toCol } = this.at;
-    if (before < 0) return;
+    const { row, col, toRow, toCol } = this.at;
+    if (row < 0) return;
     const place = this.records.at(this.activeId);
-    const moved = place < 0 ? 0 : place - before;
-    const [row, toRow] = [before + moved, end + moved];
-    const [top, left] = this.bound(row, col);
-    const [bottom, right] = this.bound(toRow, toCol);
-    Object.assign(this.at, { row: top, col: left, toRow: bottom, toCol: right });
+    const down = place < 0 ? 0 : place - row;
+    const column = this.columns.value.findIndex((field) => field.key === this.activeKey);
+    const right = column < 0 ? 0 : column - col;
+    const [top, left] = this.bound(row + down, col + right);
+    const [bottom, end] = this.bound(toRow + down, toCol + right);
+    // An editor is of one cell, and ends with its field.
+    const isEditing = this.at.isEditing && column >= 0;
+    Object.assign(this.at, { row: top, col: left, toRow: bottom, toCol: end, isEditing });
     this.hold();
   }
 
-  /** Remember the record of the active cell. */
+  /** Remember the record and the field of the active cell. */
   hold() {
     this.activeId = this.records.list[this.at.row]?.id;
+    this.activeKey = this.columns.value[this.at.col]?.key;
   }
 
   check(index, isOn, isRange) {

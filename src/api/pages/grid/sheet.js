@@ -44,6 +44,7 @@ export const Sheet = {
       scrolled.value = box.value.scrollTop;
       const seen = (box.value.scrollTop + box.value.clientHeight) / ROW;
       if (seen + AHEAD > records.list.length) records.more();
+      table.scrolled?.();
     }
 
     /** Scroll as little as shows the active cell. */

@@ -53,6 +53,9 @@ function storeOf(database, source) {
       store.fields = isKnown ? store.fields.map((one) => (one.id === field.id ? field : one)) : [...store.fields, field];
       return field;
     },
+    async readFields() {
+      store.fields = (await overview(`${at}/databases/${databaseId}`)).fields;
+    },
     /** Change keys of the manifest of the view; without one, or in a locked one, the page alone has them. */
     patchView(change) {
       const patching = store.patching.then(() => store.writeView(change));
@@ -71,6 +74,7 @@ function storeOf(database, source) {
         const { manifest, updatedAt } = store.view;
         try {
           store.view = await call("PATCH", `/v1/databases/${databaseId}/views/${shown.id}`, { manifest: { ...manifest, ...change } }, { "If-Match": updatedAt });
+          document.dispatchEvent(new CustomEvent("viewkept", { detail: store.view }));
           return;
         } catch (error) {
           if (error.status !== 409 || round > 4) throw error;
@@ -231,7 +235,8 @@ async function start() {
   const history = new History((text, isFault) => table.say(text, isFault));
   const table = new Table({ store, source, names, history, me });
   createApp(App, { table }).mount(root);
-  followRecords(table, (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/revisions?ids=${ids.join(",")}`));
+  const beside = (name) => (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/${name}?ids=${ids.join(",")}`);
+  followRecords(table, { workspaceId: workspace, databaseId }, { read: beside("current"), revisions: beside("revisions"), fieldsChanged: () => store.readFields() });
   document.addEventListener("viewchange", ({ detail }) => table.takeView(detail));
   root.dataset.ready = "true";
 }

@@ -18,7 +18,7 @@ class Draft {
   constructor(store) {
     this.store = store;
     this.state = reactive({ parts: {}, problem: "", faults: new Map(), isBusy: false, count: null, undo: null });
-    watch(() => store.view?.updatedAt, () => this.reset(), { immediate: true });
+    watch(() => store.view?.updatedAt, () => this.fit());
   }
 
   get stored() {
@@ -34,6 +34,12 @@ class Draft {
     if (isSame(value, this.stored[key])) delete parts[key];
     Object.assign(this.state, { parts, problem: "", faults: new Map(), undo: null });
     if (key === "filter") this.preview();
+  }
+
+  /** Drop what the view has by now. */
+  fit() {
+    const { parts } = this.state;
+    this.state.parts = Object.fromEntries(Object.entries(parts).filter(([key, value]) => !isSame(value, this.stored[key])));
   }
 
   reset() {
@@ -264,6 +270,15 @@ function deleteDialog(store, { dialog, run }) {
   ]);
 }
 
+const isChangedByOthers = ({ view }) => Boolean(view && facts.view?.id === view.id && facts.view.updatedAt > view.updatedAt);
+
+/** Show the view as others have left it; another kind needs another page. */
+function showTheirs(store) {
+  if (facts.view.kind !== store.view.kind) globalThis.location.reload();
+  store.view = facts.view;
+  store.reload();
+}
+
 function tab(one, store) {
   const isHere = one.id === store.view?.id;
   const label = isHere ? store.view.label : one.label;
@@ -320,6 +335,7 @@ export const ViewBar = {
           draft.isChanged ? h("span", { class: "quiet unsaved", role: "status" }, "Unsaved changes") : null,
           draft.state.undo && !draft.isChanged ? h("span", { class: "quiet", role: "status" }, ["Saved ", h("button", { type: "button", class: "button small subtle", onClick: () => draft.undo() }, "Undo")]) : null,
         ]) : null,
+        isChangedByOthers(store) ? h("p", { class: "notice", role: "status" }, ["Someone else changed this view. ", button("Show changes", () => showTheirs(store), { class: "small" })]) : null,
         problem.value ? h("p", { class: "alert", role: "alert" }, problem.value) : null,
         dialog.value === "new" ? h(ViewDialog, { from: withParts(draft.stored, draft.written), kind: draft.isChanged ? store.view?.kind : "table", onClose: () => { dialog.value = null; } }) : null,
         dialog.value === "settings" ? h(ViewDialog, { view: store.view, onChange: change, onClose: () => { dialog.value = null; } }) : null,

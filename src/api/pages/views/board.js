@@ -7,7 +7,7 @@ import { ask, call, facts, fieldsByKey, writeRecord } from "./store.js";
 import { cardFields, colorOf, fieldsAsked, loadPeople, needsPeople, numberText, people, shownValue, valueOf } from "./values.js";
 import { aggregateName } from "./settings.js";
 
-const { h, nextTick, ref, shallowReactive } = globalThis.Vue;
+const { h, nextTick, ref, shallowReactive, watch } = globalThis.Vue;
 
 const FIRST = 200;
 const COLUMN = 50;
@@ -62,7 +62,7 @@ function asked(store) {
   return { fields: fieldsAsked([field, order, ...shown]), ...(order ? { sorts: [{ field: order.key, direction: "asc" }] } : {}) };
 }
 
-/** Loads the columns with their first cards; `store.columns` has them. */
+/** The columns with their first cards, and as many as they showed before. */
 export async function load(store) {
   const field = stackOf(store);
   if (needsPeople([field, ...cardFields(store.view, facts.fields)])) await loadPeople();
@@ -70,17 +70,18 @@ export async function load(store) {
   const columns = columnsOf(field, page.groups);
   const byKey = new Map(columns.map((column) => [column.key, column]));
   for (const record of page.records) for (const key of placesOf(record, field)) byKey.get(key)?.cards.push(record);
-  store.colors = page.colors ?? {};
-  const short = columns.filter((column) => column.cards.length < Math.min(column.count, COLUMN));
-  await Promise.all(short.map((column) => fill(store, column, COLUMN)));
-  store.records = page.records;
-  store.columns = columns;
+  const shown = new Map((store.columns ?? []).map((column) => [column.key, column.cards.length]));
+  const most = (column) => Math.min(Math.max(COLUMN, shown.get(column.key) ?? 0), FIRST);
+  const short = columns.filter((column) => column.cards.length < Math.min(column.count, most(column)));
+  const colors = await Promise.all(short.map((column) => fill(store, column, most(column))));
+  return { columns, records: page.records, colors: Object.assign({}, page.colors, ...colors) };
 }
 
+/** Reads more cards of a column. Gives their colors. */
 async function fill(store, column, limit) {
   const page = await ask(store, { ...asked(store), limit, filter: filterOf(stackOf(store), column) });
   column.cards = page.records;
-  store.colors = { ...store.colors, ...page.colors };
+  return page.colors;
 }
 
 /**
@@ -113,6 +114,7 @@ class Board {
     this.store = store;
     this.state = shallowReactive({ held: null, target: null, problem: "", asksOrder: false, adding: null });
     this.root = ref(null);
+    watch(() => this.state.held !== null, (isHeld) => (isHeld ? store.hold() : store.release()), { flush: "sync" });
   }
 
   get columns() {
@@ -174,7 +176,11 @@ class Board {
     await this.move(held.record, from, to, order ? target.index : null);
   }
 
-  async move(record, from, to, index) {
+  move(record, from, to, index) {
+    return this.store.during(() => this.write(record, from, to, index));
+  }
+
+  async write(record, from, to, index) {
     const { store } = this;
     const [field, order] = [stackOf(store), orderOf(store)];
     const before = [[from, from.cards, from.count], [to, to.cards, to.count]];
@@ -202,6 +208,14 @@ class Board {
       this.state.problem = `${record.title || "Untitled"} was not moved. ${error.message}`;
     }
     this.focus(record.id);
+  }
+
+  async more(column) {
+    try {
+      this.store.colors = { ...this.store.colors, ...await fill(this.store, column, FIRST) };
+    } catch (error) {
+      this.state.problem = error.message;
+    }
   }
 
   async focus(id) {
@@ -347,7 +361,7 @@ function columnSection(board, column, shown) {
     h("h2", null, [h("span", { class: "option", "data-color": column.color }, column.title), h("span", { class: "count" }, column.count)]),
     ...sums.map(([one, value]) => h("p", { class: "quiet column-sum" }, `${aggregateName(one.op)} ${fieldsByKey.get(one.field)?.label ?? ""}: ${numberText(fieldsByKey.get(one.field), value)}`)),
     h("ul", null, board.shown(column).map((record) => card(board, record, column, shown))),
-    column.cards.length < column.count ? button(`Show ${column.count - column.cards.length} more`, () => fill(store, column, FIRST), { class: "small subtle" }) : null,
+    column.cards.length < column.count ? button(`Show ${column.count - column.cards.length} more`, () => board.more(column), { class: "small subtle" }) : null,
     facts.canWrite ? addition(board, column) : null,
   ]);
 }

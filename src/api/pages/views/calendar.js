@@ -7,7 +7,7 @@ import { followPointer } from "./drag.js";
 import { askAll, call, facts, fieldsByKey, writeRecord } from "./store.js";
 import { cardFields, fieldsAsked, loadPeople, needsPeople, textOf, valueOf } from "./values.js";
 
-const { h, nextTick, ref, shallowReactive } = globalThis.Vue;
+const { h, nextTick, ref, shallowReactive, watch } = globalThis.Vue;
 
 const LANES = 4;
 const LANES_OF_WEEK = 16;
@@ -47,7 +47,7 @@ export async function load(store) {
   const shown = cardFields(store.view, facts.fields, [start.key]);
   if (needsPeople(shown)) await loadPeople();
   const { records, isCut, colors } = await askAll(store, { filter: filterOf(start, end, range), fields: fieldsAsked([start, end, ...shown]), sorts: [{ field: start.key, direction: "asc" }] });
-  Object.assign(store, { records, isCut, colors });
+  return { records, isCut, colors };
 }
 
 const dayOf = (field, value) => (field.form === "moment" ? wallOf(value).day : value);
@@ -96,6 +96,7 @@ class Calendar {
     this.store = store;
     this.state = shallowReactive({ held: null, problem: "", adding: null });
     this.root = ref(null);
+    watch(() => this.state.held !== null, (isHeld) => (isHeld ? store.hold() : store.release()), { flush: "sync" });
   }
 
   get start() {
@@ -161,7 +162,7 @@ class Calendar {
     const before = { ...record.data };
     Object.assign(record.data, values);
     try {
-      await writeRecord(record, values);
+      await this.store.during(() => writeRecord(record, values));
       this.store.say(`${record.title || "Untitled"}: ${wholeDay(span.first)}${span.last > span.first ? ` to ${wholeDay(span.last)}` : ""}.`);
     } catch (error) {
       record.data = before;

@@ -28,7 +28,7 @@ export async function load(store) {
   const points = groups.filter((group) => typeof group.aggregates.figure === "number")
     .map((group, place) => ({ key: group.key, value: group.aggregates.figure, ...nameOf(field, chart.granularity, group, titles), place }));
   // The settings are those of these values, also while others are being loaded.
-  store.drawn = { chart, points, total: page.aggregates?.figure ?? null, isCut: Boolean(page.groupsTruncated) };
+  return { drawn: { chart, points, total: page.aggregates?.figure ?? null, isCut: Boolean(page.groupsTruncated) } };
 }
 
 const colorAt = (point) => point.color ?? COLORS[point.place % COLORS.length];

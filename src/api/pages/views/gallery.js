@@ -12,19 +12,33 @@ const pictures = new Map();
 const coverOf = (store) => fieldsByKey.get(store.view.manifest.coverFieldKey) ?? null;
 const shownOf = (store) => cardFields(store.view, facts.fields, [store.view.manifest.coverFieldKey]);
 
-async function loadPage(store) {
-  const shown = shownOf(store);
-  if (needsPeople(shown)) await loadPeople();
-  const page = await ask(store, { limit: PAGE, fields: fieldsAsked([coverOf(store), ...shown]), ...(store.cursor ? { cursor: store.cursor } : {}) });
-  store.records = store.cursor ? [...store.records, ...page.records] : page.records;
-  store.colors = { ...store.colors, ...page.colors };
-  store.cursor = page.cursor ?? null;
+const pageOf = (store, cursor) => ask(store, { limit: PAGE, fields: fieldsAsked([coverOf(store), ...shownOf(store)]), ...(cursor ? { cursor } : {}) });
+
+/** The first cards, and as many pages as were shown before. */
+export async function load(store) {
+  if (needsPeople(shownOf(store))) await loadPeople();
+  const parts = { records: [], colors: {}, cursor: null };
+  const wanted = store.records.length;
+  do {
+    const page = await pageOf(store, parts.cursor);
+    parts.records.push(...page.records);
+    Object.assign(parts.colors, page.colors);
+    parts.cursor = page.cursor ?? null;
+  } while (parts.cursor && parts.records.length < wanted);
+  return parts;
 }
 
-export async function load(store) {
-  store.cursor = null;
-  store.colors = {};
-  await loadPage(store);
+async function more(store) {
+  const { version } = store;
+  try {
+    const page = await pageOf(store, store.cursor);
+    if (store.version !== version) return;
+    const known = new Set(store.records.map((one) => one.id));
+    store.records = [...store.records, ...page.records.filter((one) => !known.has(one.id))];
+    Object.assign(store, { colors: { ...store.colors, ...page.colors }, cursor: page.cursor ?? null });
+  } catch (error) {
+    store.problem = error.message;
+  }
 }
 
 /** The address of the first file that is a picture; "" for none. Addresses are of this host. */
@@ -68,7 +82,7 @@ export const View = {
       store.problem ? h("p", { class: "alert", role: "alert" }, store.problem) : null,
       store.records.length === 0 && !store.problem ? h("div", { class: "empty" }, h("h2", null, "No records in this view")) : null,
       h("ul", { class: "gallery", "aria-label": store.view.label }, store.records.map((record) => card(store, record, cover, shown))),
-      store.cursor ? button("Show more", () => loadPage(store).catch((error) => { store.problem = error.message; })) : null,
+      store.cursor ? button("Show more", () => more(store)) : null,
     ]);
   },
 };

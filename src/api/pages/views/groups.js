@@ -44,19 +44,16 @@ const COMPARED = new Set(["option", "options", "text", "number", "boolean"]);
 const OF_THE_FIELD = new Set(["sum", "avg", "min", "max", "median", "range"]);
 const nameIn = (one) => one.as ?? (one.field ? `${one.op}_${one.field}` : "count");
 
-/** Loads the groups of a view that has some; the table of its records is not touched. */
+/** The groups of a view that has some; the table of its records is not touched. */
 export async function loadGroups(store) {
   const levels = levelsOf(store.view);
   const fields = levels.map((level) => fieldsByKey.get(level.field));
-  if (levels.length === 0 || fields.includes(undefined)) {
-    store.groups = null;
-    return;
-  }
+  if (levels.length === 0 || fields.includes(undefined)) return { groups: null };
   if (needsPeople(fields)) await loadPeople();
   const page = await ask(store, { limit: 1, fields: ["title"] });
   const related = fields.flatMap((field, depth) => (field.form === "records" ? [depth === 0 ? page.groups : page.groups.flatMap((group) => group.groups ?? [])] : []));
   const titles = await titlesOf(related.flat());
-  store.groups = { levels, fields, titles, groups: page.groups, totals: page.aggregates ?? {}, aggregates: store.view.manifest.aggregates ?? [], isCut: Boolean(page.groupsTruncated) };
+  return { groups: { levels, fields, titles, groups: page.groups, totals: page.aggregates ?? {}, aggregates: store.view.manifest.aggregates ?? [], isCut: Boolean(page.groupsTruncated) } };
 }
 
 function figure(one, value) {

@@ -1,12 +1,25 @@
 // What the parts of a database page share: the view, its records, and what the API is asked for.
 
 import { act, overview, Refused } from "/pages/client.js";
+import { followDatabase } from "/pages/feed.js";
 
-const { reactive } = globalThis.Vue;
+const { reactive, shallowReactive } = globalThis.Vue;
+
+const factsIn = (page) => JSON.parse(page.getElementById("page-facts")?.textContent ?? "{}");
 
 /** The facts that the server gave to the page: fields with operators, views, words and rights. */
-export const facts = JSON.parse(document.getElementById("page-facts")?.textContent ?? "{}");
-export const fieldsByKey = new Map((facts.fields ?? []).map((field) => [field.key, field]));
+export const facts = shallowReactive(factsIn(document));
+export const fieldsByKey = shallowReactive(new Map((facts.fields ?? []).map((field) => [field.key, field])));
+
+/** Read the facts anew. A field that is deleted keeps its name here, for the views that have it. */
+export async function readFacts() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" }).catch(() => null);
+  if (!answer?.ok) throw new Refused(answer?.status ?? 0, "The page was not read.");
+  const fresh = factsIn(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  if (!fresh.fields) return;
+  Object.assign(facts, fresh, { view: fresh.view ?? facts.view });
+  for (const field of fresh.fields) fieldsByKey.set(field.key, field);
+}
 
 /** Where the reader is; times are shown and days begin there. */
 export const zone = document.documentElement.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -72,24 +85,53 @@ export async function askAll(store, more, most = 1000) {
   return { records, colors, isCut: Boolean(cursor) };
 }
 
-/** The store of a page; `load` fetches the records of its kind. */
-export function makeStore(load) {
+/**
+ * The store of a page. `load` gives the parts of the store that its kind shows, and `renewal` those that
+ * follow others. While something is `held`, nothing moves; what was read meanwhile `isLate`, and is
+ * read once more.
+ */
+export function makeStore(load, { renewal = load } = {}) {
   const store = reactive({
     database: facts.database, fields: facts.fields, view: facts.view, records: [], search: "",
-    canWrite: facts.canWrite, said: "", problem: "", version: 0,
+    canWrite: facts.canWrite, said: "", problem: "", version: 0, held: 0, isLate: false,
     call,
     async patchView(change) {
       store.view = await changeView(store.view, change);
       await store.reload();
     },
-    async reload() {
-      store.version += 1;
-      store.problem = "";
+    async reload(read = load) {
+      const version = (store.version += 1);
       try {
-        await load(store);
+        const parts = await read(store);
+        if (store.version === version) Object.assign(store, parts, { problem: "" });
+        else store.isLate ||= store.held > 0;
       } catch (error) {
-        store.problem = error.message;
+        if (store.version === version) store.problem = error.message;
+        if (error.status === undefined) throw error;
       }
+    },
+    async during(work) {
+      store.hold();
+      try {
+        return await work();
+      } finally {
+        store.release();
+      }
+    },
+    hold() {
+      store.held += 1;
+      store.version += 1;
+    },
+    release() {
+      store.held -= 1;
+      if (store.held > 0 || !store.isLate) return;
+      store.isLate = false;
+      store.reload(renewal);
+    },
+    /** Show what others have changed, now or after what is held. */
+    async renew() {
+      if (store.held > 0) store.isLate = true;
+      else await store.reload(renewal);
     },
     /** Says what happened to those who do not see it. */
     say(text) {
@@ -97,6 +139,14 @@ export function makeStore(load) {
     },
   });
   return store;
+}
+
+/** Show what others change: records at once, and the view itself when one asks for it. */
+export function followOthers(store) {
+  followDatabase({ workspaceId: store.database.workspaceId, databaseId: store.database.id }, async (change) => {
+    if (change.hasFields || change.views.size > 0) await readFacts();
+    if (change.isUnknown || change.isCounted || change.hasFields || change.ids.size > 0) await store.renew();
+  });
 }
 
 /** Writes values of a record; fields of relations go to their own part. Raises Refused. */

@@ -2,14 +2,14 @@
 
 import { ViewBar } from "./bar.js";
 import { Groups, loadGroups } from "./groups.js";
-import { facts, makeStore } from "./store.js";
+import { facts, followOthers, makeStore } from "./store.js";
 
 const { createApp, h } = globalThis.Vue;
 
 /** The table of the page reads its records once more, as the view has them now. */
 async function loadTable(store) {
-  await loadGroups(store);
   document.dispatchEvent(new CustomEvent("viewchange", { detail: store.view }));
+  return loadGroups(store);
 }
 
 const KINDS = {
@@ -22,13 +22,15 @@ const KINDS = {
 async function start() {
   const kind = KINDS[facts.view?.kind];
   const part = kind ? await kind() : null;
-  const store = makeStore(part ? part.load : loadTable);
+  const store = part ? makeStore(part.load) : makeStore(loadTable, { renewal: loadGroups });
   const bar = document.getElementById("view-bar");
   createApp({ render: () => h(ViewBar, { store }) }).mount(bar);
-  if (part) await store.reload();
-  else await loadGroups(store).catch((error) => { store.problem = error.message; });
+  // The table arranges its columns in the view, too.
+  document.addEventListener("viewkept", ({ detail }) => { store.view = detail; });
+  await store.renew();
   createApp({ render: () => h(part?.View ?? Groups, { store }) }).mount("#view-body");
   bar.dataset.ready = "true";
+  followOthers(store);
 }
 
 start();

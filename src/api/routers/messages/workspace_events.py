@@ -1,6 +1,7 @@
 """Operations on the log of a workspace, realtime connections, and endpoints of webhooks."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
@@ -43,12 +44,17 @@ async def list_workspace_events(since: Sequence = 0) -> None:
 
 realtime_router = Router(tags=["realtime"])
 
+_FOLLOWED_BY_PAGE = timedelta(minutes=15)
+"""Then a page asks for another ticket, which a session that was signed out does not get."""
+
 Since = Annotated[int, Field(ge=0, le=MOST_SINCE)]
 
 
 @realtime_router.post(
     "/v1/workspaces/{workspaceId}/realtime/ticket",
-    access=Access(credential="session", scopes=[Scope.WORKSPACE_READ]),
+    access=Access(
+        credential="session", scopes=[Scope.WORKSPACE_READ], cookie=True, unattended=True
+    ),
     errors=[TicketStoreError],
 )
 async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
@@ -59,6 +65,8 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     """
     actor, until = request.actor, request.session_expires_at
     assert until is not None, "only a session comes in"
+    if request.cookie is not None:
+        until = min(until, request.work.now + _FOLLOWED_BY_PAGE)
     minted = await mint(request.work, actor.workspace_id, actor.user_id, until)
     url = connection_url(request.services.settings.public_url, minted.ticket)
     return Data(Ticket(ticket=minted.ticket, expires_at=minted.expires_at, url=url))

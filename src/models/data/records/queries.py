@@ -200,6 +200,22 @@ async def revisions(
     return {row.id: row.updated_at for row in found}
 
 
+async def records_by_id(
+    work: UnitOfWork, actor: Actor, database_id: Id, record_ids: Sequence[Id]
+) -> list[RecordDetail]:
+    """These records of a database, as far as they are not in the trash, in no order.
+
+    Raises `NotFoundError` for a database that is there no more.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    ids = any_(literal(record_ids, ARRAY(Uuid)))
+    rows = await work.rows(
+        select(record).where(*records_of(actor.workspace_id, database_id), record.c.id == ids),
+        of=Record,
+    )
+    return await record_details(work, actor, schema, rows)
+
+
 class RecordSubject(Protocol):
     """A record that somebody is told of: its title, its maker, and the item of its database."""
 
