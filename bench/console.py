@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from bench.figures import Figure, quantile
+from bench.grid import grid_figures
 from bench.growth import settle
 from bench.growth_rows import LongHistory, automation_of_three_nodes
 from bench.platform import Platform
@@ -24,6 +25,8 @@ _HTML = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 
 async def console(platform: Platform) -> list[Figure]:
     """Milliseconds and bytes of each page, against the most that a page may take."""
+    async with _session(platform) as browser:
+        figures = await grid_figures(platform, browser)
     automation_id = await automation_of_three_nodes(platform)
     past = await LongHistory.of(platform, automation_id)
     started = time.monotonic()
@@ -31,7 +34,6 @@ async def console(platform: Platform) -> list[Figure]:
     await settle(platform)
     say(f"  {ROWS:,} rows of each table, after {time.monotonic() - started:.0f} s")
     async with _session(platform) as browser:
-        figures = []
         for name, path in _pages(platform, automation_id, past).items():
             figures += await _measured(browser, name, path)
         return figures

@@ -190,8 +190,7 @@ def _table(
 ) -> Mapping[str, str | None]:
     """The attributes that the script of the table reads: ids, rights, and the query of the URL."""
     assert request.placement is not None, "the page is about a database"
-    is_editor = level_on(request.placement, request.actor.role) >= Level.EDIT
-    rights = {"write": "records:write", "design": "databases:write", "arrange": "views:write"}
+    level = level_on(request.placement, request.actor.role)
     return {
         "id": "table",
         "data-workspace": str(database.workspace_id),
@@ -200,12 +199,18 @@ def _table(
         "data-me": str(request.actor.user_id),
         "data-query": json.dumps(query_of(selection, listed)),
         **{
-            f"data-can-{name}": str(is_editor and shell.may(scope)).lower()
-            for name, scope in rights.items()
+            f"data-can-{name}": str(level >= least and shell.may(scope)).lower()
+            for name, (scope, least) in _RIGHTS.items()
         },
     }
 
 
+_RIGHTS = {
+    "write": ("records:write", Level.EDIT),
+    "comment": ("records:comment", Level.COMMENT),
+    "design": ("databases:write", Level.EDIT),
+    "arrange": ("views:write", Level.EDIT),
+}
 _MOST_NAMED = 100
 _FOR_TABLE = Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, cookie=True)
 Ids = Annotated[str, Field(max_length=4_000)]

@@ -1,7 +1,8 @@
 """The page of a record with its files and its actions: comment, archive, delete."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import ConfigDict
@@ -23,7 +24,12 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import FieldKind, FieldSpec
-from models.data.record_comments import CreateRecordComment, create_comment, list_comments
+from models.data.record_comments import (
+    CreateRecordComment,
+    RecordCommentDetail,
+    create_comment,
+    list_comments,
+)
 from models.data.record_exports.exports import names_of
 from models.data.records import commands
 from models.data.records.commands import update_record
@@ -65,6 +71,7 @@ async def get_page(request: ApiRequest) -> Response:
         work, actor, record_id, request.page("history", _SHOWN_CHANGES, None)
     )
     people = {str(one.author_user_id) for one in comments.comments}
+    people |= {str(user_id) for one in comments.comments for user_id in one.mentions}
     people |= {str(one.actor_user_id) for one in history.changes if one.actor_user_id}
     shell = await shell_of(request)
     return page(
@@ -77,9 +84,24 @@ async def get_page(request: ApiRequest) -> Response:
         files={spec.key: held for spec, held in await attachments(request, specs, record)},
         changes=in_words(history.changes, specs, legend),
         comments=comments.comments,
+        words=comment_words,
         names=await names_of(work, actor.workspace_id, people),
         api=shell.calls(api.get_record, api.update_record, api.delete_record),
     )
+
+
+def comment_words(
+    comment: RecordCommentDetail, names: Mapping[str, str]
+) -> Iterator[tuple[str, bool]]:
+    """The text of a comment in parts, and whether each is a mention: `@` with a member's name."""
+    if comment.deleted_at is not None:
+        yield "This comment was deleted.", False
+        return
+    known = {f"@{names[str(one)]}" for one in comment.mentions if names.get(str(one))}
+    pattern = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    for part in re.split(f"({pattern})", comment.body) if pattern else [comment.body]:
+        if part:
+            yield part, part in known
 
 
 # The bound on its time needs a transaction.

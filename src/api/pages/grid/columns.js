@@ -132,8 +132,8 @@ export const ColumnHead = {
         store.canDesign ? [
           h("hr"),
           entry("Rename", rename),
-          h("a", { href: `/databases/${store.database.id}/fields/${field.id}/edit` }, "Settings, options, delete"),
-          h("a", { href: `/databases/${store.database.id}/fields/${field.id}/convert` }, "Change type"),
+          entry("Settings, options, delete", () => { close(); table.openField(field); }),
+          field.key === "title" ? null : entry("Change type", () => { close(); table.openField(field, true); }),
         ] : null,
       ]);
     };

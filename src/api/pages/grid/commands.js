@@ -31,7 +31,7 @@ export class Table {
     this.layout = shallowReactive(layoutOf(store.fields, store.view));
     this.columns = computed(() => this.layout.order.map((key) => store.fields.find((one) => one.key === key)).filter(Boolean));
     this.frozen = computed(() => (this.page.isNarrow ? 0 : Math.min(this.layout.frozen, this.columns.value.length)));
-    this.page = shallowReactive({ isNarrow: false, beside: null, paste: null, bulk: null, find: null, said: "", isFault: false, isLocal: false });
+    this.page = shallowReactive({ isNarrow: false, beside: null, field: null, isConverted: false, paste: null, bulk: null, find: null, said: "", isFault: false, isLocal: false });
     this.edits = new Edits({ records: source, fieldOf: (key) => store.fields.find((one) => one.key === key), names, me });
     this.chosen = new Selection(source, this.columns);
     this.selection = this.chosen.at;
@@ -137,7 +137,10 @@ export class Table {
     else this.openBeside(this.selection.row);
   }
 
-  openBeside(row) { this.page.beside = row; }
+  /* What is open beside the table: a record or a field. */
+
+  openBeside(row) { Object.assign(this.page, { beside: row, field: null }); }
+  openField(field, isConverted = false) { Object.assign(this.page, { beside: null, field: field.id, isConverted }); }
 
   async searchRecords(field, text) {
     const filter = text ? { filter: { field: "title", op: "contains", value: text } } : {};

@@ -1,6 +1,7 @@
 // What opens beside and above the table: one record, an edit of many, and finding.
 
 import { Refused } from "/pages/client.js";
+import { CommentForm } from "./comments.js";
 import { isSeveral, OPTIONS, read, sortedOptions } from "./values.js";
 
 const { h, nextTick, onMounted, ref, watch } = Vue;
@@ -12,6 +13,8 @@ export const BesidePanel = {
     const place = ref(null);
     const close = ref(null);
     const record = () => table.records.list[table.page.beside];
+    /** The form stays while the page around it is read anew. */
+    const spot = document.createElement("div");
     let turn = 0;
     async function load() {
       const mine = (turn += 1);
@@ -23,7 +26,10 @@ export const BesidePanel = {
       const parts = [...page.querySelectorAll("#content > :is(.properties, section, .empty)")];
       // Its fields are edited in the table, and its ids are those of a page.
       for (const one of parts) one.querySelectorAll(".files form, .upload, dialog").forEach((form) => form.remove());
+      const focus = spot.contains(document.activeElement) ? document.activeElement : null;
       place.value.replaceChildren(...parts.map((one) => document.importNode(one, true)));
+      place.value.querySelector("#comments form")?.replaceWith(spot);
+      focus?.focus({ preventScroll: true });
     }
     const step = (by) => {
       const row = table.page.beside + by;
@@ -55,6 +61,7 @@ export const BesidePanel = {
           h("button", { ref: close, type: "button", class: "button small", "aria-label": "Close record", onClick: leave }, "×"),
         ]),
         h("div", { ref: place, class: "beside-content" }),
+        table.store.canComment ? h(Vue.Teleport, { to: spot }, h(CommentForm, { key: one.id, table, recordId: one.id, onSent: load })) : null,
       ]) : null;
     };
   },

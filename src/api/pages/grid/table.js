@@ -3,6 +3,7 @@
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused } from "/pages/client.js";
 import { Table } from "./commands.js";
+import { FieldPanel } from "./fields.js";
 import { History } from "./history.js";
 import { followRecords } from "./live.js";
 import { BesidePanel, BulkDialog, FindBar } from "./panels.js";
@@ -41,6 +42,7 @@ function storeOf(database, source) {
     fields: database.fields,
     view,
     canWrite: isAllowed("canWrite"),
+    canComment: isAllowed("canComment"),
     canDesign: isAllowed("canDesign"),
     canArrange: isAllowed("canArrange"),
     isUnsaved: false,
@@ -217,7 +219,7 @@ const App = {
     return () => [
       h(Bar, { table }),
       table.page.find ? h(FindBar, { table }) : null,
-      h("div", { class: "table-work" }, [h(Sheet, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null]),
+      h("div", { class: "table-work" }, [h(Sheet, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null, table.page.field !== null ? h(FieldPanel, { table }) : null]),
       h(Foot, { table }),
       table.page.paste ? h(PasteDialog, { plan: table.page.paste.plan, onPaste: () => table.applyPaste(table.page.paste.plan), onClose: () => { table.page.paste = null; table.focus(); } }) : null,
       table.page.bulk ? h(BulkDialog, { table }) : null,

@@ -205,7 +205,10 @@ async def list_record_comments() -> None:
 
 
 @comments_router.post(
-    COMMENTS, access=COMMENTING, status_code=201, calls=record_comments.create_comment
+    COMMENTS,
+    access=replace(COMMENTING, cookie=True),
+    status_code=201,
+    calls=record_comments.create_comment,
 )
 async def create_record_comment() -> None:
     """Comment on a record, or reply to a comment."""
