@@ -54,7 +54,7 @@ async def test_a_member_is_mentioned_in_a_comment(
     await page.until("document.querySelector('.mention-hits li') !== null")
     await page.screenshot(screens / "mention.png")
     assert await violations(page) == []
-    # Members of one name are told apart by their addresses.
+    # Members of one name differ by their addresses.
     hits = "[...document.querySelectorAll('.mention-hits .quiet')].map(one => one.innerText.trim())"
     for _ in range((await page.evaluate(hits)).index(email)):
         await table.key("ArrowDown")
