@@ -202,6 +202,17 @@ async def automation_pages(person: Person, space: Space, run: dict[str, Any]) ->
     }
 
 
+async def written(person: Person) -> str:
+    """The surface of a page with blocks of many kinds."""
+    kinds = ("heading_1", "paragraph", "bulleted_list_item", "to_do", "quote", "callout", "toggle")
+    blocks = [{"kind": kind, "content": {"text": kind}} for kind in kinds]
+    table = {"rows": [["Tea", "3"], ["Milk", "2"]], "headerRow": True}
+    blocks += [{"kind": "table", "content": table}, {"kind": "code", "content": {"code": "x = 1"}}]
+    body = {"workspaceId": str(person.space.id), "kind": "page", "title": "Plan"}
+    made = await person.call("POST", "/v1/items", {**body, "content": {"blocks": blocks}})
+    return str(made["item"]["targetId"])
+
+
 async def content_pages(person: Person, space: Space) -> dict[str, str]:
     """Pages of items, databases, records and data sources."""
     place = f"/workspaces/{space.id}"
@@ -218,6 +229,7 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "search": f"{place}/search?q=order",
         "content": f"{place}/items",
         "new item": f"{place}/items/new?kind=dashboard",
+        "page": f"/surfaces/{await written(person)}",
         "edit item": f"{place}/items/{orders['itemId']}/edit",
         "new database": f"{place}/databases/new",
         "grid": database,

@@ -50,6 +50,13 @@ export const act = (path, body, method = "POST", headers = {}) => data(path, und
   },
 });
 
+/** Stores a file of a workspace, sent as it is; the answer says its id and where it is read. */
+export const uploaded = (workspaceId, file) => data(`/v1/workspaces/${workspaceId}/files?name=${encodeURIComponent(file.name)}`, undefined, {
+  method: "POST",
+  body: file,
+  headers: { "Content-Type": file.type || "application/octet-stream", "X-CSRF-Token": document.querySelector("meta[name=csrf-token]").content },
+});
+
 /** One page of the node runs of a node. */
 export function nodeRuns(run, { nodeId, status, cursor }) {
   const query = new URLSearchParams({ nodeId, limit: "50" });

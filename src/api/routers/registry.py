@@ -40,6 +40,7 @@ from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
 from api.console.sources import routes as console_sources
 from api.console.statistics import routes as console_statistics
+from api.console.surfaces import routes as console_surfaces
 from api.console.trigger_events import routes as console_trigger_events
 from api.console.views import routes as console_views
 from api.console.workspace import administration as console_administration
@@ -95,6 +96,8 @@ ROUTERS: Sequence[Router] = (
     console_public_forms.router,
     console_public_forms_making.router,
     console_shared.router,
+    console_surfaces.router,
+    console_surfaces.live_router,
     console_automation_catalog.router,
     console_automation_starters.router,
     console_automation_drafts.router,

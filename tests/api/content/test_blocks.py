@@ -62,6 +62,37 @@ async def test_blocks_are_added_in_order(client: Client, page: Placed) -> None:
     assert one.json()["data"] == blocks[0]
 
 
+async def test_blocks_follow_a_sibling_however_often(client: Client, page: Placed) -> None:
+    first, last = await add(client, page, words("first"), words("last"))
+    for number in range(60):
+        await add(client, page, words(str(number)), afterBlockId=first["id"])
+    texts = [said(block) for block in await listed(client, page, limit="100")]
+    assert texts == ["first", *map(str, reversed(range(60))), "last"]
+    (top,) = await add(client, page, words("top"), afterBlockId=None)
+    place = f"{page.path}/blocks/{last['id']}"
+    moved = await client.patch(place, json={"afterBlockId": top["id"]})
+    assert moved.status_code == 200, moved.text
+    assert [said(block) for block in await listed(client, page)][:3] == ["top", "last", "first"]
+    itself = await client.patch(place, json={"afterBlockId": last["id"]})
+    assert itself.status_code == 400
+    elsewhere = await client.patch(place, json={"afterBlockId": str(uuid4())})
+    assert elsewhere.status_code == 404
+
+
+async def test_a_block_that_someone_else_changed_is_left_unchanged(
+    client: Client, page: Placed
+) -> None:
+    one, other = await add(client, page, words("one"), words("other"))
+    known = {"expectedUpdatedAt": one["updatedAt"]}
+    await client.patch(f"{page.path}/blocks/{other['id']}", json=words("changed"))
+    place = f"{page.path}/blocks/{one['id']}"
+    mine = await client.patch(place, json={**words("mine"), **known})
+    assert mine.status_code == 200, mine.text
+    theirs = await client.patch(place, json={**words("theirs"), **known})
+    assert theirs.status_code == 409
+    assert [said(block) for block in await listed(client, page)] == ["mine", "changed"]
+
+
 async def test_a_list_continues_where_it_ended(client: Client, page: Placed) -> None:
     await add(client, page, *(words(str(number)) for number in range(7)))
     seen: list[str] = []

@@ -103,8 +103,13 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
         return shell.at("data-sources", item.target_id)
     if item.target_id is not None and item.kind is ItemKind.FORM:
         return shell.at("forms", item.target_id)
+    if item.target_id is not None and item.kind in WRITTEN:
+        return f"/surfaces/{item.target_id}"
     return queried(shell.at("items"), parent=item.id)
 
+
+WRITTEN = frozenset({ItemKind.PAGE, ItemKind.NOTE, ItemKind.DASHBOARD, ItemKind.CANVAS})
+"""Kinds whose content is on a surface."""
 
 _MADE = (ItemKind.PAGE, ItemKind.NOTE, ItemKind.DASHBOARD, ItemKind.CANVAS, ItemKind.FOLDER)
 """Kinds that a title is enough for."""

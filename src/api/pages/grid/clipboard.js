@@ -112,7 +112,7 @@ function textIn(node) {
 }
 
 // The policy of the page has no inline styles and handlers, in parsed documents neither.
-const withoutCode = (html) => html.replace(/<(style|script)\b[^]*?<\/\1\s*>/gi, "").replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s/"'])(style|on\w+)(?=\s*=)/gi, "$1data-$2"));
+export const withoutCode = (html) => html.replace(/<(style|script)\b[^]*?<\/\1\s*>/gi, "").replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s/"'])(style|on\w+)(?=\s*=)/gi, "$1data-$2"));
 
 const isHidden = (element) => /display\s*:\s*none/i.test(element.getAttribute("data-style") ?? "");
 const spanOf = (cell, name) => Math.min(Math.max(Number.parseInt(cell.getAttribute(name) ?? "1", 10) || 1, 1), 1000);

@@ -1,7 +1,7 @@
 // The table of a database: it loads fields, view and records, and wires the parts together.
 
 import { namesOf } from "/pages/canvas/names.js";
-import { act, overview, Refused } from "/pages/client.js";
+import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
 import { History } from "./history.js";
@@ -22,17 +22,7 @@ const at = `/v1/workspaces/${workspace}`;
 
 const call = (method, path, body, headers) => (method === "GET" ? overview(path) : act(path, body, method, headers));
 
-/** A file is sent as it is; its answer says its id and where it is read. */
-async function upload(file) {
-  const answer = await fetch(`${at}/files?name=${encodeURIComponent(file.name)}`, {
-    method: "POST",
-    body: file,
-    headers: { "Content-Type": file.type || "application/octet-stream", "X-CSRF-Token": document.querySelector("meta[name=csrf-token]").content },
-  });
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refused(answer.status, told.message ?? `The API returned status ${answer.status}.`, told.details ?? []);
-  return told.data;
-}
+const upload = (file) => uploaded(workspace, file);
 
 /** What the parts of the page share: also the bar and the kinds of views. */
 function storeOf(database, source) {

@@ -64,12 +64,14 @@ async def create_item() -> None:
     """
 
 
-@router.get(ITEM, access=READ, calls=queries.get_item)
+@router.get(ITEM, access=replace(READ, cookie=True), calls=queries.get_item)
 async def get_item() -> None:
     """Get an item."""
 
 
-@router.patch(ITEM, access=WRITE, errors=[ConflictError], calls=commands.update_item)
+@router.patch(
+    ITEM, access=replace(WRITE, cookie=True), errors=[ConflictError], calls=commands.update_item
+)
 async def update_item() -> None:
     """Update an item; a new title is the label of its target too.
 
@@ -142,7 +144,7 @@ search_router = Router(tags=["search"])
 
 @search_router.get(
     "/v1/workspaces/{workspaceId}/search",
-    access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW),
+    access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW, cookie=True),
 )
 async def search(
     request: ApiRequest, q: SearchText, limit: Limit = 30, cursor: Cursor = None

@@ -27,7 +27,10 @@ COMMENTS = f"{SURFACE}/comments"
 COMMENT = f"{COMMENTS}/{{commentId}}"
 
 READ = Access(
-    any_scope=[Scope.SURFACES_READ, Scope.CANVAS_READ], resource="surface", level=Level.VIEW
+    any_scope=[Scope.SURFACES_READ, Scope.CANVAS_READ],
+    resource="surface",
+    level=Level.VIEW,
+    cookie=True,
 )
 WRITE = Access(
     any_scope=[Scope.SURFACES_WRITE, Scope.CANVAS_WRITE],
@@ -36,13 +39,17 @@ WRITE = Access(
     idempotent=True,
 )
 READ_BLOCKS = Access(
-    any_scope=[Scope.BLOCKS_READ, Scope.CANVAS_READ], resource="surface", level=Level.VIEW
+    any_scope=[Scope.BLOCKS_READ, Scope.CANVAS_READ],
+    resource="surface",
+    level=Level.VIEW,
+    cookie=True,
 )
 WRITE_BLOCKS = Access(
     any_scope=[Scope.BLOCKS_WRITE, Scope.CANVAS_WRITE],
     resource="surface",
     level=Level.EDIT,
     idempotent=True,
+    cookie=True,
 )
 COMMENTING = Access(
     scopes=[Scope.BLOCKS_COMMENT], resource="surface", level=Level.COMMENT, idempotent=True
@@ -80,7 +87,7 @@ async def list_blocks() -> None:
     calls=blocks.add_blocks,
 )
 async def add_blocks() -> None:
-    """Add one block or many, after the existing ones."""
+    """Add one block or many, after the existing ones or behind one of them."""
 
 
 @router.get(BLOCK, access=READ_BLOCKS)

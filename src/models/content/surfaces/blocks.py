@@ -1,9 +1,10 @@
 """Adding, changing, moving and deleting blocks of a surface."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
-from sqlalchemy import Integer, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, Integer, delete, func, literal, select, tuple_, update
 
 from models.content.surfaces.changes import (
     check_references,
@@ -38,6 +39,7 @@ from models.content.surfaces.tables import Block, block
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.problems import refuse
+from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -50,13 +52,15 @@ async def add_blocks(
     body: AddBlocks,
     expected_version: int | None = None,
 ) -> AddedBlocks:
-    """Add blocks at the top or in another block, after the blocks that are there.
+    """Add blocks at the top or in another block: after one that is there, or after all of them.
 
     Raises `NotFoundError`, also for the parent and for what contents name, `ValidationError` below
     `blocks`, and `ConflictError` for a surface changed since and for an id in use.
     """
     surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     place = await _place(work, actor, surface_id, body.parent_block_id)
+    if "after_block_id" in body.model_fields_set:
+        place = await _behind(work, actor, surface_id, place, body.after_block_id, len(body.blocks))
     blocks = plan_blocks(SurfaceKind(surface_row.kind), body.blocks, place, new_id, most=MAX_ADDED)
     own = [entry.id for entry in blocks]
     await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
@@ -89,11 +93,13 @@ async def update_block(
     """Change a block's kind, content or place, or move it with what is nested in it.
 
     Raises `NotFoundError`, also for the new parent and for what the content names,
-    `ValidationError`, and `ConflictError` for a surface changed since.
+    `ValidationError`, and `ConflictError` for a surface or a block changed since.
     """
     surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     surface = SurfaceKind(surface_row.kind)
     row = await find_block(work, actor, surface_id, block_id)
+    if body.expected_updated_at is not None and body.expected_updated_at != row.updated_at:
+        raise ConflictError("The block was changed since. Read it again.")
     destination = await _destination(work, actor, row, body)
     await _check_nesting(work, actor, surface, row, body, destination)
     values = {
@@ -106,7 +112,7 @@ async def update_block(
     await work.execute(
         update(block)
         .where(*this_block(actor, surface_id, block_id))
-        .values(**values, updated_at=func.greatest(work.now, block.c.updated_at))
+        .values(**values, updated_at=next_updated_at(block.c.updated_at, work.now))
     )
     await notify_mentioned(work, actor, home_of(surface_row), {block_id: values.get("content", {})})
     new_surface = await close_change(work, actor, surface_row)
@@ -155,6 +161,42 @@ async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | No
     )
 
 
+_NARROWEST = 1e-3
+"""The least distance between two positions; for a smaller one the following blocks move on."""
+
+
+async def _behind(
+    work: UnitOfWork, actor: Actor, surface_id: Id, end: Place, after: Id | None, count: int
+) -> Place:
+    """The place of `count` blocks behind a sibling, or before all blocks of a parent.
+
+    `end` is the place after all of them. Raises `NotFoundError` for a sibling that is elsewhere.
+    """
+    siblings = (
+        block.c.workspace_id == actor.workspace_id,
+        block.c.surface_id == surface_id,
+        block.c.parent_block_id.is_not_distinct_from(end.parent_block_id),
+    )
+    order = tuple_(block.c.position, block.c.id)
+    following: tuple[ColumnElement[bool], ...] = siblings
+    last: float | None = None
+    if after is not None:
+        here = select(block.c.position).where(*siblings, block.c.id == after)
+        last = float((await work.one(here, "block")).position)
+        following = (*siblings, order > tuple_(last, after))
+    first = await work.scalar(select(func.min(block.c.position)).where(*following))
+    if first is None:
+        return end
+    if last is None:
+        return replace(end, last=first - count - 1)
+    step = (first - last) / (count + 1)
+    if step < _NARROWEST:
+        step = 1
+        moved = update(block).where(*following)
+        await work.execute(moved.values(position=block.c.position + count + 1))
+    return replace(end, last=last, step=step)
+
+
 class _BlockAbove(Protocol):
     id: Id
     kind: str
@@ -197,12 +239,16 @@ async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
 async def _destination(
     work: UnitOfWork, actor: Actor, row: BlockRow, body: UpdateBlock
 ) -> Place | None:
-    """The place a block is moved to, or None for one that stays in its parent."""
-    if "parent_block_id" not in body.model_fields_set:
+    """The place a block is moved to, or None for one that stays where it is."""
+    named, follows = body.model_fields_set, "after_block_id" in body.model_fields_set
+    parent = body.parent_block_id if "parent_block_id" in named else row.parent_block_id
+    if parent == row.parent_block_id and not follows:
         return None
-    if body.parent_block_id == row.parent_block_id:
-        return None
-    place = await _place(work, actor, row.surface_id, body.parent_block_id)
+    if body.after_block_id == row.id:
+        raise ValidationError.at("afterBlockId", "is the block itself")
+    place = await _place(work, actor, row.surface_id, parent)
+    if follows:
+        place = await _behind(work, actor, row.surface_id, place, body.after_block_id, 1)
     if row.id in place.way:
         raise ValidationError.at("parentBlockId", "is the block itself or nested in it")
     if place.depth + await _height(work, actor, row) > MAX_DEPTH:
@@ -246,7 +292,8 @@ async def _check_nesting(
 def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if destination is not None:
-        values = {"parent_block_id": destination.parent_block_id, "position": destination.last + 1}
+        position = destination.last + destination.step
+        values = {"parent_block_id": destination.parent_block_id, "position": position}
     if body.order is not None:
         values["position"] = body.order
     return values

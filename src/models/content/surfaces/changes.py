@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -156,7 +157,9 @@ _STORE = _INSERT.on_conflict_do_update(
     index_elements=["surface_id", "id"],
     set_={
         **{name: _INSERT.excluded[name] for name in _COLUMNS if name != "id"},
-        "updated_at": _INSERT.excluded.updated_at,
+        "updated_at": func.greatest(
+            _INSERT.excluded.updated_at, block.c.updated_at + timedelta(milliseconds=1)
+        ),
     },
     # What stays as it is keeps its time, and costs no new row version.
     where=tuple_(*(block.c[name] for name in _CHANGING)).is_distinct_from(

@@ -7,6 +7,7 @@ from pydantic import Field
 from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.pagination import Listed
+from models.core.values import InputMoment
 
 MAX_ADDED = 500
 MAX_BLOCKS = 5_000
@@ -57,23 +58,33 @@ class ReplaceSurface(Input):
 
 
 class AddBlocks(Input):
-    """Body of add blocks: at most 500 with those nested in them."""
+    """Body of add blocks: at most 500 with those nested in them.
+
+    `afterBlockId` is the sibling that they follow, null for none; without it they are the last.
+    """
 
     blocks: Annotated[list[BlockInput], Field(min_length=1, max_length=MAX_ADDED)]
     parent_block_id: InputId | None = None
+    after_block_id: InputId | None = None
 
 
 class UpdateBlock(Input):
-    """Body of update block: given keys are replaced; `parentBlockId: null` moves to the top."""
+    """Body of update block: given keys are replaced; `parentBlockId: null` moves to the top.
+
+    `afterBlockId` moves it behind a sibling, null before all. With `expectedUpdatedAt` a block
+    that was changed since is left unchanged; other blocks do not matter.
+    """
 
     kind: Annotated[str, Field(max_length=50)] | None = None
     content: JsonObject | None = None
     parent_block_id: InputId | None = None
+    after_block_id: InputId | None = None
     order: Order | None = None
     x: Side | None = None
     y: Side | None = None
     w: Side | None = None
     h: Side | None = None
+    expected_updated_at: InputMoment | None = None
 
 
 class BlockBody(Shape):

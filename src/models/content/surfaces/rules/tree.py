@@ -107,13 +107,15 @@ class PlannedBlock:
 class Place:
     """The place where blocks go: into a block, or to the top.
 
-    `way` leads from that block to the top; `last` is the position of the last block there already.
+    `way` leads from that block to the top. `last` is the position of the block that they follow,
+    and each is `step` after the one before.
     """
 
     parent_block_id: Id | None = None
     parent_kind: str | None = None
     way: tuple[Id, ...] = ()
     last: float = -1
+    step: float = 1
 
     @property
     def depth(self) -> int:
@@ -186,7 +188,7 @@ class _Planner:
             return
         last = place.last
         for index, block in enumerate(blocks):
-            position = last + 1 if block.order is None else block.order
+            position = last + place.step if block.order is None else block.order
             self._add_one(block, place, position, f"{path}.{index}")
             last = max(last, position)
 
