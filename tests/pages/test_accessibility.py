@@ -213,6 +213,19 @@ async def written(person: Person) -> str:
     return str(made["item"]["targetId"])
 
 
+async def arranged(person: Person, database_id: str) -> str:
+    """The surface of a dashboard with a number and the latest runs."""
+    count = {"databaseId": database_id, "aggregate": {"op": "count"}, "title": "Orders"}
+    frame = {"y": 0, "w": 4, "h": 4}
+    blocks = [
+        {"kind": "number", "content": count, "x": 0, **frame},
+        {"kind": "runs", "content": {"limit": 5}, "x": 4, **frame},
+    ]
+    body = {"workspaceId": str(person.space.id), "kind": "dashboard", "title": "Shop"}
+    made = await person.call("POST", "/v1/items", {**body, "content": {"blocks": blocks}})
+    return str(made["item"]["targetId"])
+
+
 async def content_pages(person: Person, space: Space) -> dict[str, str]:
     """Pages of items, databases, records and data sources."""
     place = f"/workspaces/{space.id}"
@@ -230,6 +243,7 @@ async def content_pages(person: Person, space: Space) -> dict[str, str]:
         "content": f"{place}/items",
         "new item": f"{place}/items/new?kind=dashboard",
         "page": f"/surfaces/{await written(person)}",
+        "dashboard": f"/surfaces/{await arranged(person, orders['id'])}",
         "edit item": f"{place}/items/{orders['itemId']}/edit",
         "new database": f"{place}/databases/new",
         "grid": database,

@@ -559,3 +559,52 @@ async def test_a_member_with_access_to_an_item_lists_its_links(
     assert poor.content == (await client.get(path)).content
     _, guest = await space.member(Role.GUEST)
     assert (await client.with_token(guest).get(path)).status_code == 404
+
+
+async def deals(client: Client, space: Space) -> Json:
+    """A database of three records with an amount, and a person."""
+    kinds = {"amount": "number", "owner": "person"}
+    fields = [{"key": key, "label": key.title(), "kind": kind} for key, kind in kinds.items()]
+    body = {"label": "Deals", "fields": fields}
+    database: Json = (await client.post(f"{space.path}/databases", json=body)).json()["data"]
+    for amount in (1, 2, 2):
+        record = {"title": "A deal", "data": {"amount": amount}}
+        await client.post(f"/v1/databases/{database['id']}/records", json=record)
+    return database
+
+
+async def test_a_dashboard_shows_figures_that_its_creator_sees(
+    client: Client, anybody: Client, space: Space
+) -> None:
+    database = await deals(client, space)
+    named = {"databaseId": database["id"]}
+    bars = {**named, "type": "bar", "aggregate": {"op": "count"}}
+    contents = [
+        ("number", {**named, "aggregate": {"op": "sum", "field": "amount"}}),
+        ("chart", {**bars, "xFieldKey": "amount"}),
+        ("chart", {**bars, "xFieldKey": "owner"}),
+        ("number", {**named, "aggregate": {"op": "count"}, "filter": {"field": "gone"}}),
+    ]
+    blocks = [
+        {"kind": kind, "content": content, "x": 0, "y": 4 * place, "w": 6, "h": 4}
+        for place, (kind, content) in enumerate(contents)
+    ]
+    item = {"workspaceId": str(space.id), "kind": "dashboard", "title": "Sales"}
+    made = await client.post("/v1/items", json={**item, "content": {"blocks": blocks}})
+    link, token = await share(client, space, made.json()["data"]["item"]["id"])
+
+    async def figures() -> list[Any]:
+        visit = await anybody.get(public(link), headers=by(token))
+        assert visit.status_code == 200, visit.text
+        return [block.get("figures") for block in visit.json()["data"]["content"]["blocks"]]
+
+    points = [{"name": "1", "value": 1}, {"name": "2", "value": 2}]
+    assert await figures() == [
+        {"label": "Sum: Amount", "total": 5, "points": []},
+        {"label": "Number of records", "xLabel": "Amount", "total": 3, "points": points},
+        # People are not shared, and a filter names a field that was deleted.
+        *(None, None),
+    ]
+    # Its creator no longer sees the database.
+    await client.delete(f"{space.path}/databases/{database['id']}")
+    assert await figures() == [None] * 4

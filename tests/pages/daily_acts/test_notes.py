@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -246,3 +247,74 @@ async def test_viewers_read_and_pages_read_without_scripts(page: Page, person: P
 
     await eventually(is_read, "the page without scripts")
     await page.send("Emulation.setScriptExecutionDisabled", value=False)
+
+
+async def choose_block(page: Page, query: str) -> None:
+    """Write `/` with a part of a name, and take the first entry of the menu."""
+    await write(page, f"/{query}")
+    await page.until("document.querySelector('#note-menu') !== null")
+    await page.press("Enter")
+
+
+async def submit(page: Page, **values: str) -> None:
+    """Fill in the dialog, and send it."""
+    await page.until("document.querySelector('#note-dialog[open] form') !== null")
+    await page.evaluate(
+        "(() => { const form = document.querySelector('#note-dialog form');"
+        f" for (const [name, value] of Object.entries({json.dumps(values)}))"
+        " form.elements[name].value = value; form.requestSubmit(); })()"
+    )
+    await page.until("document.querySelector('#note-dialog[open] form') === null")
+
+
+async def stock(person: Person) -> str:
+    """The id of a database of two records."""
+    database = await person.call("POST", f"{person.space.path}/databases", {"label": "Stock"})
+    for title in ("Tea", "Milk"):
+        await person.call("POST", f"/v1/databases/{database['id']}/records", {"title": title})
+    return str(database["id"])
+
+
+async def test_parts_of_a_page_are_chosen_from_the_menu(
+    page: Page, person: Person, screens: Path
+) -> None:
+    database_id = await stock(person)
+    surface_id = await new_note(person, words(""))
+    await opened(page, person, surface_id)
+    await place_caret(page, 0, 0)
+    await choose_block(page, "table")
+    await page.until("document.activeElement.matches('[data-cell=\"0,0\"]')")
+    await write(page, "Name")
+    await page.press("Tab")
+    await page.until("document.activeElement.matches('[data-cell=\"0,1\"]')")
+    await write(page, "Price")
+    await page.click(".note-more")
+    await page.until("document.activeElement.matches('[data-text]')")
+    await write(page, "Ask @tod")
+    await page.until("document.querySelector('#note-menu') !== null")
+    await page.press("Enter")
+    await page.until("document.querySelector('.mention') !== null")
+    await write(page, "please\n")
+    await choose_block(page, "web page")
+    await submit(page, url="https://example.com/a", title="Example")
+    await page.click(".note-more")
+    await page.until("document.activeElement.matches('[data-text]')")
+    await choose_block(page, "database view")
+    await submit(page, databaseId=database_id)
+    await page.until("document.querySelector('#note-dialog select[name=viewId]') !== null")
+    await submit(page, viewId="")
+    await page.until("document.querySelectorAll('.note-view tbody tr').length === 2")
+    await page.screenshot(screens / "note-parts.png")
+    assert await violations(page) == []
+    expected = [["table"], ["paragraph", ANY], ["bookmark"], ["database_view"]]
+    await until_stored(person, surface_id, expected)
+    surface = await person.call("GET", f"/v1/surfaces/{surface_id}")
+    assert surface["blocks"][0]["content"]["rows"][0] == [
+        [{"text": "Name"}],
+        [{"text": "Price"}],
+        [],
+    ]
+    spans = surface["blocks"][1]["content"]["text"]
+    assert [list(span.get("mention", {})) for span in spans] == [[], ["date"], []]
+    await page.show(dark=True)
+    await page.screenshot(screens / "note-parts-dark.png")

@@ -56,6 +56,7 @@ async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = 
         shown=content,
         columns=_columns(content),
         rows=_rows(content),
+        figure_cells=_cells,
         form=await _open_form(request, content),
         path=request.url.path,
         cursor=cursor,
@@ -112,12 +113,14 @@ def _columns(shown: Visit) -> Sequence[str]:
 
 
 def _rows(shown: Visit) -> Sequence[Sequence[Cell]]:
-    if not isinstance(shown.content, SharedRecords):
-        return []
-    specs = [outside_spec(field) for field in shown.content.fields[:MOST_COLUMNS]]
+    return _cells(shown.content) if isinstance(shown.content, SharedRecords) else []
+
+
+def _cells(shared: SharedRecords) -> Sequence[Sequence[Cell]]:
+    specs = [outside_spec(field) for field in shared.fields[:MOST_COLUMNS]]
     return [
         [value_cell(spec, record.data.get(spec.key), _LONGEST) for spec in specs]
-        for record in shown.content.records
+        for record in shared.records
     ]
 
 

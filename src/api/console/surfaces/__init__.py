@@ -1,1 +1,1 @@
-"""Pages on which people read and write pages, notes and the contents of records."""
+"""Pages on which people read and write pages, notes, contents of records and dashboards."""

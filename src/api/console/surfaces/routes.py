@@ -1,6 +1,7 @@
 """The page of a surface: its blocks, for readers and for the script that edits them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from starlette.responses import JSONResponse, Response
 
@@ -23,6 +24,9 @@ from models.core.access.rules import Level, Scope, level_on
 from models.core.base import JsonObject
 from models.data.databases.queries import get_database
 from models.data.fields.queries import load_schema
+from models.data.views.queries import view_definition
+from runtime.errors import NotFoundError
+from runtime.ids import parse_id
 
 router = page_router()
 live_router = Router(tags=["console"])
@@ -43,13 +47,13 @@ async def get_surface_page(request: ApiRequest) -> Response:
     urls = await _file_urls(request, surface.blocks)
     return page(
         request,
-        "surface.html",
+        "dashboard.html" if surface.kind is SurfaceKind.DASHBOARD else "surface.html",
         shell,
         surface=surface,
         item=item,
         blocks=[_with_urls(tree, urls) for tree in surface.blocks],
         is_document=surface.kind in _WRITTEN,
-        facts=_facts(request, shell, surface, item, urls),
+        facts=await _facts(request, shell, surface, item, urls),
         calls=shell.calls(api.get_surface, (api.add_blocks, _EXAMPLE), api.update_block),
     )
 
@@ -102,7 +106,22 @@ def _with_urls(tree: BlockTree, urls: Mapping[str, str]) -> BlockTree:
     return tree.model_copy(update={"content": content, "children": children})
 
 
-def _facts(
+async def _databases_of_views(
+    request: ApiRequest, blocks: Sequence[BlockTree]
+) -> Mapping[str, str]:
+    """The databases of the views that a dashboard shows, by the ids of the views."""
+    found: dict[str, str] = {}
+    for tree in blocks:
+        view_id = parse_id(str(tree.content.get("viewId", "")))
+        if tree.kind != "view" or view_id is None:
+            continue
+        with suppress(NotFoundError):
+            view = await view_definition(request.work, request.actor.workspace_id, view_id)
+            found[str(view_id)] = str(view.database_id)
+    return found
+
+
+async def _facts(
     request: ApiRequest,
     shell: Shell,
     surface: SurfaceDetail,
@@ -118,6 +137,7 @@ def _facts(
         "database": {"workspaceId": str(surface.workspace_id)},
         "fields": [],
         "files": dict(urls),
+        "databases": await _databases_of_views(request, surface.blocks),
         "canWrite": is_editor and shell.may(scope_on(surface.kind, Scope.BLOCKS_WRITE)),
         "canUpload": is_editor and shell.may(Scope.FILES_WRITE),
         "canRename": is_editor

@@ -1,12 +1,12 @@
 // The blocks of a page: each with its handle, its content by kind, and those in it.
 
-import { button, Modal } from "/pages/views/controls.js";
+import { button } from "/pages/views/controls.js";
 import { followPointer } from "/pages/views/drag.js";
 import { PARTS } from "./parts.js";
 import { BlockText } from "./writing.js";
 import { isList, isText, labelOf, TEXT_KINDS, walk } from "./tree.js";
 
-const { computed, h, nextTick, reactive, ref } = globalThis.Vue;
+const { computed, h, nextTick, ref } = globalThis.Vue;
 const LEVELS = { heading_1: 2, heading_2: 3, heading_3: 4 };
 
 /** The blocks of one level, from top to bottom. */
@@ -157,31 +157,5 @@ const BlockView = {
         block.children.length > 0 && !isShut ? h("div", { class: ["note-children", { "side-by-side": block.kind === "column_list" }] }, h(BlockList, { page, blocks: block.children })) : null,
       ]);
     };
-  },
-};
-
-/** A dialog with a form of some fields; resolves with their values, or null. */
-export const dialogs = reactive({ open: null });
-export const ask = (form) => new Promise((done) => {
-  dialogs.open = { ...form, done: (values) => { dialogs.open = null; done(values); } };
-});
-
-export const Dialogs = {
-  setup: () => () => {
-    const form = dialogs.open;
-    if (!form) return null;
-    return h(Modal, { title: form.title, name: "note-dialog", key: form.title, onClose: () => form.done(null) }, () => h("form", {
-      class: "view-form", onSubmit: (event) => {
-        event.preventDefault();
-        form.done(Object.fromEntries(new FormData(event.target)));
-      },
-    }, [
-      ...form.fields.map(({ name, label, type = "text", value = "", options, ...more }, at) => h("label", { class: "field", key: name }, [
-        h("span", null, label),
-        options ? h("select", { name, ...more }, options.map((one) => h("option", { value: one.key, key: one.key, selected: one.key === value }, one.label)))
-          : h("input", { name, type, ...(type === "file" ? {} : { value, maxlength: 2048 }), autocomplete: "off", autofocus: at === 0, ...more }),
-      ])),
-      h("div", { class: "buttons" }, [button("Cancel", () => form.done(null)), h("button", { type: "submit", class: "button primary" }, form.action ?? "Save")]),
-    ]));
   },
 };

@@ -3,7 +3,7 @@
 import { uploaded } from "/pages/client.js";
 import { call } from "/pages/views/store.js";
 import { loadPeople, people } from "/pages/views/values.js";
-import { ask } from "./blocks.js";
+import { ask } from "./dialogs.js";
 import { linked, safeLink, selected, spansOf, textOf, toggled } from "./text.js";
 import { newBlock, OTHER_KINDS, TEXT_KINDS } from "./tree.js";
 import { caretBox, insertSpan } from "./writing.js";
@@ -137,12 +137,12 @@ async function made(page, block, at, to, kind) {
 
 const url = (label = "URL", more = {}) => ({ name: "url", label, type: "url", placeholder: "https://", ...more });
 
-async function databaseAndView(page) {
+export async function databaseAndView(page) {
   const { databases } = await call("GET", `/v1/workspaces/${page.workspaceId}/databases?limit=200`);
   if (databases.length === 0) return page.say("This workspace has no databases."), null;
   const first = await ask({ title: "Database view", action: "Next", fields: [{ name: "databaseId", label: "Database", options: databases.map((one) => ({ key: one.id, label: one.label })) }] });
   if (!first) return null;
-  const { views } = await call("GET", `/databases/${first.databaseId}/facts`);
+  const { views } = await call("GET", `/workspaces/${page.workspaceId}/databases/${first.databaseId}/facts`);
   const shown = views.filter((one) => one.kind !== "form");
   const second = await ask({ title: "View", action: "Insert", fields: [{ name: "viewId", label: "View", options: [{ key: "", label: "All records" }, ...shown.map((one) => ({ key: one.id, label: one.label }))] }] });
   return second ? { databaseId: first.databaseId, ...(second.viewId ? { viewId: second.viewId } : {}) } : null;
@@ -161,7 +161,7 @@ async function itemLink(page) {
 }
 
 /** A file of the reader's, or an address: `content` keeps what was said of it before. */
-async function mediaContent(page, kind, content = {}) {
+export async function mediaContent(page, kind, content = {}) {
   const fields = [
     ...(page.canUpload ? [{ name: "file", label: "File", type: "file", ...(kind === "image" ? { accept: "image/*" } : {}) }] : []),
     url(page.canUpload ? "Or a URL" : "URL", { value: content.url ?? "" }), ...(kind === "image" ? [{ name: "alt", label: "Description for people who can't see it", value: content.alt ?? "" }] : []),

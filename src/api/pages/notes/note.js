@@ -3,7 +3,8 @@
 import { act } from "/pages/client.js";
 import { facts } from "/pages/views/store.js";
 import { Acts } from "./acts.js";
-import { BlockList, Dialogs } from "./blocks.js";
+import { BlockList } from "./blocks.js";
+import { Dialogs } from "./dialogs.js";
 import { CaretMenu, StyleBar, withMenus } from "./menus.js";
 import { copyBlocks, pasted } from "./paste.js";
 import { Saving } from "./saving.js";

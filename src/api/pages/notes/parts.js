@@ -179,7 +179,7 @@ const DatabaseView = {
     async function load() {
       const { databaseId, viewId } = props.block.content;
       try {
-        const { database, fields, views } = await call("GET", `/databases/${databaseId}/facts`);
+        const { database, fields, views } = await call("GET", `/workspaces/${props.page.workspaceId}/databases/${databaseId}/facts`);
         const view = views.find((one) => one.id === viewId);
         const page = await call("POST", `/v1/databases/${databaseId}/records/query`, { ...(view ? { viewId } : {}), timezone: zone, limit: ROWS });
         const wanted = (view?.manifest.fields ?? []).filter((one) => one.visible !== false).map((one) => one.key);

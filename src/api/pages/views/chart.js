@@ -13,14 +13,16 @@ const SLICES = 8;
 const COLORS = ["blue", "green", "orange", "purple", "teal", "pink", "yellow", "red", "brown", "gray"];
 
 const chartOf = (store) => store.view.manifest.chart;
+/** The field of a key; a dashboard has charts of several databases, each with its own fields. */
+const fieldOf = (store, key) => (store.fieldsByKey ?? fieldsByKey).get(key);
 const figureOf = (chart) => ({ op: "count", ...chart.aggregate, as: "figure" });
 
 export async function load(store) {
   const chart = chartOf(store);
-  const field = fieldsByKey.get(chart.xFieldKey);
+  const field = fieldOf(store, chart.xFieldKey);
   if (field?.form === "user" || field?.form === "users") await loadPeople();
   const page = await ask(store, {
-    limit: 1, fields: ["title"], aggregates: [figureOf(chart)],
+    limit: 1, fields: ["title"], aggregates: [figureOf(chart)], ...(chart.filter ? { filter: chart.filter } : {}),
     ...(chart.type !== "number" && field ? { groupBy: { field: field.key, ...(chart.granularity ? { granularity: chart.granularity } : {}) } } : {}),
   });
   const groups = page.groups ?? [];
@@ -123,8 +125,8 @@ export const View = {
     const { store } = props;
     if (store.problem || !store.drawn) return h("p", { class: "alert", role: "alert" }, store.problem);
     const { chart, points, total: value, isCut } = store.drawn;
-    const [field, figure] = [fieldsByKey.get(chart.xFieldKey), figureOf(chart)];
-    const measured = fieldsByKey.get(figure.field);
+    const [field, figure] = [fieldOf(store, chart.xFieldKey), figureOf(chart)];
+    const measured = fieldOf(store, figure.field);
     const figureName = figure.op === "count" ? aggregateName("count") : `${aggregateName(figure.op)}: ${measured?.label ?? ""}`;
     const isOfField = measured && ["sum", "avg", "min", "max", "median", "range"].includes(figure.op);
     const shown = (value) => numberText(isOfField ? measured : null, Math.round(value * 1e6) / 1e6);

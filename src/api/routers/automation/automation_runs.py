@@ -214,7 +214,7 @@ async def list_automation_runs(request: ApiRequest, query: RunListQuery) -> Data
 
 @router.get(
     WORKSPACE_RUNS,
-    access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True),
+    access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True, cookie=True),
 )
 async def list_workspace_automation_runs(
     request: ApiRequest, query: WorkspaceRunListQuery

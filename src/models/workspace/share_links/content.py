@@ -1,7 +1,7 @@
 """The content that a share link shows: that of its item, and nothing around it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 from sqlalchemy import tuple_
@@ -18,22 +18,15 @@ from models.content.surfaces.shapes import BlockTree
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
 from models.core.pagination import page_request
-from models.data.fields.queries import load_schema
-from models.data.fields.rules.fields import FieldKind, FieldSpec, Schema
-from models.data.records.queries import query_records
-from models.data.records.shapes import RecordQuery
-from models.data.views.queries import view_definition
+from models.workspace.share_links.records import figures_of, shared_records
 from models.workspace.share_links.shapes import (
     SharedBlock,
     SharedContent,
-    SharedField,
+    SharedFigures,
     SharedFile,
     SharedFolder,
     SharedForm,
     SharedItem,
-    SharedOption,
-    SharedRecord,
-    SharedRecords,
     SharedSurface,
     Visit,
 )
@@ -139,7 +132,8 @@ async def _surface(
         wanted = [reference.id for reference in named if reference.resource == "file"]
         for file_id in await _open_files(work, visitor, wanted):
             urls[str(file_id)] = download_url(keys, workspace_id, file_id, _claim(visitor))
-    return SharedSurface(blocks=[_shown_block(tree, urls) for tree in nested(rows, None)])
+    figures = await figures_of(work, keys, visitor.link, rows)
+    return SharedSurface(blocks=[_shown_block(tree, urls, figures) for tree in nested(rows, None)])
 
 
 async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]) -> list[Id]:
@@ -155,7 +149,9 @@ def _claim(visitor: Visitor) -> AssetClaim:
     return AssetClaim(visitor.expires_at, visitor.link.id)
 
 
-def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
+def _shown_block(
+    tree: BlockTree, urls: dict[str, str], figures: Mapping[Id, SharedFigures]
+) -> SharedBlock:
     return SharedBlock(
         id=tree.id,
         kind=tree.kind,
@@ -165,7 +161,8 @@ def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
         y=tree.y,
         w=tree.w,
         h=tree.h,
-        children=[_shown_block(child, urls) for child in tree.children],
+        figures=figures.get(tree.id),
+        children=[_shown_block(child, urls, figures) for child in tree.children],
     )
 
 
@@ -182,86 +179,6 @@ def _without_references(value: JsonValue, urls: dict[str, str]) -> JsonValue:
     }
     url = urls.get(str(value.get("fileId")))
     return content if url is None else {**content, "downloadUrl": url}
-
-
-_PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
-"""Kinds of stored fields that a visitor does not see: they name people or open files."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedTable:
-    """A shared database, or one of its views, and the fields that visitors see."""
-
-    database_id: Id
-    manifest: JsonObject
-    """The manifest of the view; empty for a database."""
-    fields: Sequence[FieldSpec]
-
-
-async def shared_table(work: UnitOfWork, item: ItemRow) -> SharedTable:
-    """The database or view behind an item. Raises `NotFoundError`.
-
-    Fields whose values come from elsewhere (relations and what is computed) are left out: they
-    may come from databases that are not shared.
-    """
-    database_id = target_of(item)
-    manifest: JsonObject = {}
-    if item.kind == ItemKind.VIEW:
-        view = await view_definition(work, item.workspace_id, target_of(item))
-        database_id, manifest = view.database_id, view.manifest
-    schema = await load_schema(work, item.workspace_id, database_id)
-    return SharedTable(database_id, manifest, _open_fields(schema, manifest))
-
-
-async def shared_records(
-    work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
-) -> SharedRecords:
-    """A page of the records of the database or view behind an item. Raises `NotFoundError`."""
-    table = await shared_table(work, item)
-    fields = table.fields
-    query = {
-        "filter": table.manifest.get("filter"),
-        "sorts": table.manifest.get("sorts"),
-        "fields": [spec.key for spec in fields],
-        "limit": limit,
-        "cursor": cursor,
-    }
-    body = RecordQuery.model_validate(query)
-    result = await query_records(work, item.workspace_id, table.database_id, body, keys)
-    return SharedRecords(
-        fields=[_field(spec) for spec in fields],
-        records=[
-            SharedRecord(
-                id=record.id,
-                title=record.title,
-                data={
-                    spec.key: record.data[spec.key] for spec in fields if spec.key in record.data
-                },
-            )
-            for record in result.records
-        ],
-        cursor=result.cursor,
-    )
-
-
-def _open_fields(schema: Schema, manifest: JsonObject) -> list[FieldSpec]:
-    """The fields a visitor sees: of a view, those it shows."""
-    columns = manifest.get("fields") or []
-    hidden = {column["key"] for column in columns if not column.get("visible", True)}
-    return [
-        spec
-        for spec in schema.fields.values()
-        if spec.stored and spec.kind not in _PRIVATE and spec.key not in hidden
-    ]
-
-
-def _field(spec: FieldSpec) -> SharedField:
-    return SharedField(
-        key=spec.key,
-        label=spec.label,
-        kind=spec.kind,
-        options=[SharedOption.model_validate(option) for option in spec.options],
-    )
 
 
 async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str) -> Content:

@@ -65,26 +65,6 @@ class SharedItem(Shape):
     color: str | None
 
 
-class SharedBlock(Shape):
-    """A block without the things it names elsewhere; a file it shows has a `downloadUrl`."""
-
-    id: Id
-    kind: str
-    content: JsonObject
-    order: float
-    x: float | None
-    y: float | None
-    w: float | None
-    h: float | None
-    children: "list[SharedBlock]"
-
-
-class SharedSurface(Shape):
-    """Content of a page, note, canvas or dashboard."""
-
-    blocks: list[SharedBlock]
-
-
 class SharedOption(Shape):
     key: str
     name: str
@@ -113,6 +93,52 @@ class SharedRecords(Shape):
     fields: list[SharedField]
     records: list[SharedRecord]
     cursor: Nullable[str]
+
+
+class SharedPoint(Shape):
+    """A group of a chart with its figure."""
+
+    name: str
+    value: float
+    color: str | None
+
+
+class SharedFigures(Shape):
+    """The values of a chart, a number or a list of a dashboard.
+
+    `label` says what is counted, `xLabel` by which field. A list has `records`.
+    """
+
+    label: str
+    x_label: str | None
+    total: float | None
+    points: list[SharedPoint]
+    records: SharedRecords | None
+
+
+class SharedBlock(Shape):
+    """A block without the things it names elsewhere; a file it shows has a `downloadUrl`.
+
+    On a dashboard `figures` has what a chart, a number or a list shows, while the link's creator
+    may see its database.
+    """
+
+    id: Id
+    kind: str
+    content: JsonObject
+    order: float
+    x: float | None
+    y: float | None
+    w: float | None
+    h: float | None
+    figures: SharedFigures | None
+    children: "list[SharedBlock]"
+
+
+class SharedSurface(Shape):
+    """Content of a page, note, canvas or dashboard."""
+
+    blocks: list[SharedBlock]
 
 
 class SharedFolder(Shape):

@@ -268,6 +268,7 @@ class Chart(Input):
     database_id: InputId
     type: Literal["bar", "line", "pie"]
     x_field_key: FieldKey
+    granularity: Literal["day", "week", "month", "quarter", "year"] | None = None
     aggregate: Aggregate
     filter: JsonObject | None = None
     title: Title | None = None
@@ -298,7 +299,7 @@ class Shortcut(Input):
 
 
 class Listing(Input):
-    """A list that the platform fills: the reader's timers, the automations they see, …"""
+    """A list that the platform fills: the reader's timers, the latest runs they see, …"""
 
     title: Title | None = None
     limit: Annotated[int, Field(ge=1, le=50)] = 10
@@ -383,6 +384,7 @@ _DASHBOARD: Mapping[str, BlockRule] = {
     "recent": BlockRule(Listing),
     "automations": BlockRule(Listing),
     "timers": BlockRule(Listing),
+    "runs": BlockRule(Listing),
 }
 
 BLOCKS: Mapping[SurfaceKind, Mapping[str, BlockRule]] = {
