@@ -17,8 +17,9 @@ from activities.sources.reading import reading
 from activities.sources.reading_process import PROFILED, Check
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import load_schema
-from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.messages.jobs.store import JobRow, job_actor
+from models.sources.data_source_runs.comparison import count_keyed
 from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.targets import fields_of
 from models.sources.data_sources.rules import DataSourceKind
@@ -44,7 +45,12 @@ class _Request(NamedTuple):
 
     limit: int
     fields: Sequence[JsonObject]
-    schema_fields: FieldSpecs | None
+    schema: Schema | None
+    row_keys: Sequence[str]
+
+    @property
+    def schema_fields(self) -> FieldSpecs | None:
+        return None if self.schema is None else self.schema.fields
 
 
 class SourcePreviews(Chunks):
@@ -82,6 +88,9 @@ class SourcePreviews(Chunks):
             access = await self._fetchers.access(work, source)
             described = self._read_sample(source, access, request)
         answer = await ask_outside(work, job, described)
+        keyed = answer.pop("keyed", [])
+        if request.schema is not None and request.row_keys:
+            answer["changes"] = await count_keyed(work, request.schema, keyed, request.row_keys)
         if not answer["rows"]:
             answer["warning"] = "The source has no rows."
         return answer
@@ -131,6 +140,7 @@ class SourcePreviews(Chunks):
                     fields,
                     Conventions.of(described["conventions"]),
                     described["rowsRead"],
+                    request.row_keys if request.schema is not None else (),
                 )
             )
         for column in described["columns"]:
@@ -143,10 +153,11 @@ async def _asked(work: UnitOfWork, job: JobRow) -> _Request:
 
     Raises NotFoundError for a target that was deleted.
     """
-    target, schema_fields = job.input.get("targetDatabaseId"), None
+    target, schema = job.input.get("targetDatabaseId"), None
     if target is not None:
-        schema_fields = (await load_schema(work, job.workspace_id, Id(target))).fields
-    return _Request(job.input["limit"], job.input.get("fields", ()), schema_fields)
+        schema = await load_schema(work, job.workspace_id, Id(target))
+    keys = job.input.get("keyFields", ())
+    return _Request(job.input["limit"], job.input.get("fields", ()), schema, keys)
 
 
 class SourceReversals(Chunks):

@@ -20,7 +20,7 @@ from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Row, Table, column_named, refuse
 from models.core.base import JsonObject
 from models.core.keys import slug
-from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
 from models.sources.tabular.rules.cells import shown_cell, storable
 from models.sources.tabular.rules.columns import ColumnProfile, inferred_columns, profiles
 from models.sources.tabular.rules.conversion import ConvertedRow, Lines, MappedColumn, RowConversion
@@ -193,13 +193,15 @@ _MEMORY_PER_BYTE = 6
 class Check:
     """Asks which cells of the first rows have no form in the fields that columns fill.
 
-    `sources` means the same as in `Fill`.
+    `sources` means the same as in `Fill`. With `row_keys` the answer has the values of these rows;
+    of rows with the same keys the last one counts.
     """
 
     sources: Sequence[str | None]
     fields: Sequence[FieldSpec]
     conventions: Conventions
     rows: int
+    row_keys: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,8 @@ def _limit_memory(unpacked: int) -> None:
 def _checked(table: Table, request: Check) -> JsonObject:
     """The cells and rows among the first ones that an import would leave out."""
     columns = _mapped(table, request.sources, request.fields)
-    conversion = RowConversion(columns, request.conventions)
+    conversion = RowConversion(columns, request.conventions, request.row_keys)
+    keyed: dict[str, JsonObject] = {}
     rejections = Rejections(table.headers, columns, request.conventions)
     counts: Counter[int] = Counter()
     examples: dict[str, list[Rejection]] = {column.spec.key: [] for column in columns}
@@ -304,6 +307,9 @@ def _checked(table: Table, request: Check) -> JsonObject:
         for row, converted in zip(block, conversion.convert_rows(block), strict=True):
             skipped += converted.skipped
             counts.update(converted.lost_columns)
+            if request.row_keys and not converted.skipped:
+                values = {TITLE_KEY: converted.title, **converted.data}
+                keyed[repr([values.get(key) for key in request.row_keys])] = values
             if converted.lost_columns and any(
                 counts[place] <= _MAX_EXAMPLES for place in converted.lost_columns
             ):
@@ -317,6 +323,7 @@ def _checked(table: Table, request: Check) -> JsonObject:
     return {
         "skippedCells": counts.total(),
         "skippedRowCount": skipped,
+        "keyed": [*keyed.values()],
         "rejected": [
             {
                 "sourcePath": request.sources[place],

@@ -32,8 +32,8 @@ async def new_dashboard(person: Person, *blocks: dict[str, Any]) -> tuple[str, s
     return str(made["item"]["id"]), str(made["item"]["targetId"])
 
 
-async def until_placed(person: Person, surface_id: str, expected: dict[str, list[float]]) -> None:
-    seen: dict[str, list[float]] = {}
+async def until_placed(person: Person, surface_id: str, expected: dict[str, list[int]]) -> None:
+    seen: dict[str, list[int]] = {}
 
     async def is_placed() -> bool:
         surface = await person.call("GET", f"/v1/surfaces/{surface_id}")

@@ -132,6 +132,40 @@ async def test_rows_go_to_fields_that_are_there_and_to_a_new_one(
     ]
 
 
+async def test_rows_are_counted_by_their_keys_before_the_import(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    kinds = {"Cost": "number", "Sold": "checkbox"}
+    fields = [{"label": label, "kind": kind} for label, kind in kinds.items()]
+    body = {"label": "Goods", "fields": fields}
+    database = read(await client.post(f"{space.path}/databases", json=body), 201)["id"]
+    for title, cost in (("Tea", 3), ("Milk", 2), ("Salt", 1)):
+        record = {"title": title, "data": {"cost": cost, "sold": True}}
+        await client.post(f"/v1/databases/{database}/records", json=record)
+    page = await owner.get(f"/workspaces/{space.id}/import?database={database}")
+    rows = "name,cost,sold\nTea,3,ja\nMilk,2.5,ja\nRice,9,nee\nRice,8,nee"
+    previews = f"/workspaces/{space.id}/imports/previews"
+    data = {"csrfToken": form_token(page), "text": rows, "database": database}
+    path = (await owner.post(previews, data=data)).headers["location"]
+    await shown(owner, path)
+    words = {"database": database, "yesWords": "ja", "noWords": "nee"}
+    at = path.partition("?")[0]
+    path = (await owner.send_form(f"{at}/sheet", path, None, **words)).headers["location"]
+    assert 'value="ja"' in await shown(owner, path)
+    mapping = {"into.0": "title", "into.1": "cost", "into.2": "sold", "key.0": "on"}
+    chosen = {"database": database, "label": "Goods", "mode": "upsert", **mapping}
+    at = path.partition("?")[0]
+    checked = await owner.send_form(f"{at}/check", path, None, **chosen)
+    path = checked.headers["location"]
+    assert "1 new · 1 changed · 1 unchanged" in await shown(owner, path)
+    started = await owner.send_form(f"{path.partition('?')[0]}/start", path, None, **chosen)
+    await finished(owner, started.headers["location"])
+    records = read(await client.get(f"/v1/databases/{database}/records"))["records"]
+    assert {(one["title"], one["data"]["cost"]) for one in records} == {
+        *(("Tea", 3), ("Milk", 2.5), ("Salt", 1), ("Rice", 8)),
+    }
+
+
 async def test_another_sheet_is_read(space: Space, owner: Visitor) -> None:
     book, written = Workbook(), io.BytesIO()
     for title, name in (("First", "Tea"), ("Second", "Milk")):

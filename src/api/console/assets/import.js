@@ -1,4 +1,5 @@
-// A file may be dropped anywhere on the page; one that is too large is refused before it is sent.
+// Files may be dropped anywhere on the page; too large ones are refused before they are sent. The preview
+// of an import follows each choice.
 
 const form = document.querySelector("[data-import]");
 
@@ -29,3 +30,11 @@ if (form) {
     if (check()) form.requestSubmit();
   });
 }
+
+// A choice beside the preview is applied at once; kinds and keys of columns are checked at once.
+document.addEventListener("change", (event) => {
+  const place = event.target.closest("[data-follow], form:has([data-check])");
+  if (!place) return;
+  if (place.matches("[data-follow]")) place.requestSubmit();
+  else if (event.target.matches("select, input[type=checkbox]") && event.target.name !== "mode") place.requestSubmit(place.querySelector("[data-check]"));
+});

@@ -87,6 +87,8 @@ class Sheet(Form):
     header_row: str | None = None
     date_order: str | None = None
     decimal_separator: str | None = None
+    yes_words: str | None = None
+    no_words: str | None = None
     database: str | None = None
 
 
@@ -114,9 +116,22 @@ async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
         fields["sheetName"] = body.sheet_name
     row = body.header_row
     fields["headerRow"] = int(row) if row is not None and row.isdecimal() else None
-    options = {"dateOrder": body.date_order, "decimalSeparator": body.decimal_separator}
+    options: JsonObject = {
+        "dateOrder": body.date_order,
+        "decimalSeparator": body.decimal_separator,
+        "booleanWords": _boolean_words(body.yes_words, body.no_words),
+    }
     fields["options"] = {name: one for name, one in options.items() if one is not None}
     return await _read(request, fields, job.input["draft"]["label"], body.database)
+
+
+def _boolean_words(yes: str | None, no: str | None) -> JsonObject | None:
+    """The words with commas between them; None where the rows decide."""
+    words = {
+        name: [word.strip() for word in (text or "").split(",") if word.strip()]
+        for name, text in (("true", yes), ("false", no))
+    }
+    return words if all(words.values()) else None
 
 
 async def _mapping_again(request: ApiRequest, entered: Entered) -> Response:
@@ -131,6 +146,8 @@ async def check_mapping(request: ApiRequest, body: Fields) -> Response:
 
     job, preview, mapped = await _mapped(request, target, body.texts)
     fields = {**_source(job.input), "fields": mapped.fields}
+    if target is not None and not mapped.new_fields:
+        fields |= {"targetDatabaseId": str(target), "keyFields": mapped.keys}
     entered = {f"into.{place}": "" for place in range(len(preview.columns))} | body.texts
     return await _read(request, fields, job.input["draft"]["label"], target, entered)
 
@@ -211,7 +228,7 @@ async def _read(
     return see_other(queried(path, database=database))
 
 
-_NOT_KEPT = frozenset({"text", "content", "fields"})
+_NOT_KEPT = frozenset({"text", "content", "fields", "targetDatabaseId", "keyFields"})
 
 
 async def _own(request: ApiRequest) -> JobRow:
@@ -300,7 +317,10 @@ async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None
 def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
     """The options of reading as the form has them."""
     options, row = kept.get("options", {}), kept.get("headerRow")
+    words = options.get("booleanWords") or {}
     return {
+        "yes_words": ", ".join(words.get("true", ())),
+        "no_words": ", ".join(words.get("false", ())),
         "header_row": "" if row is None else str(row),
         "date_order": options.get("dateOrder", ""),
         "decimal_separator": options.get("decimalSeparator", ""),

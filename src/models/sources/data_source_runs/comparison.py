@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
+    Integer,
     Select,
     Text,
     Uuid,
@@ -23,6 +25,7 @@ from sqlalchemy import (
     any_,
     case,
     cast,
+    column,
     delete,
     exists,
     false,
@@ -33,11 +36,11 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.data.fields.rules.fields import TITLE_KEY, Schema
-from models.data.records.queries import RECORD
+from models.data.records.queries import RECORD, records_of
 from models.data.records.upserts import equal_values
 from models.sources.data_source_runs.tables import source_row, staged_row
 from runtime.database import UnitOfWork
@@ -189,6 +192,55 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
         .where(rows.staged, staged_row.c.position == matches.c.position)
         .values(record_id=cast(matches.c.record_id, RECORD.id.type), change=UPDATED)
     )
+
+
+async def count_keyed(
+    work: UnitOfWork, schema: Schema, rows: Sequence[JsonObject], keys: Sequence[str]
+) -> dict[str, int]:
+    """The rows of a preview that are new, change the record with their keys, or leave it as it is.
+
+    Each row has its values by the keys of their fields. Of several records the oldest counts.
+    """
+    planned = [
+        {"place": place, "title": row.get(TITLE_KEY), "data": _without_title(row), "values": row}
+        for place, row in enumerate(rows)
+    ]
+    entry = (
+        func.jsonb_to_recordset(cast(literal(to_json(planned).decode(), Text), JSONB))
+        .table_valued(
+            column("place", Integer),
+            column("title", Text),
+            column("data", JSONB),
+            column("values", JSONB),
+        )
+        .render_derived(name="entry", with_types=True)
+    )
+    is_same = RECORD.data.contains(entry.c.data) & (
+        RECORD.title == func.coalesce(entry.c.title, RECORD.title)
+    )
+    matched = (
+        select(entry.c.place, is_same.label("is_same"))
+        .where(
+            *records_of(schema.workspace_id, schema.database_id),
+            *(equal_values(schema.fields[key], entry.c["values"][key]) for key in keys),
+        )
+        .ext(distinct_on(entry.c.place))
+        .order_by(entry.c.place, RECORD.id)
+        .subquery()
+    )
+    found = await work.first(
+        select(
+            func.count().label("matched"),
+            func.count().filter(matched.c.is_same).label("unchanged"),
+        ).select_from(matched)
+    )
+    assert found is not None
+    updated = found.matched - found.unchanged
+    return {"new": len(rows) - found.matched, "updated": updated, "unchanged": found.unchanged}
+
+
+def _without_title(row: JsonObject) -> JsonObject:
+    return {key: value for key, value in row.items() if key != TITLE_KEY}
 
 
 def gone_rows(rows: Comparison) -> Select[Any]:

@@ -189,7 +189,9 @@ async def accept_import_preview(
     Raises what `import_source` raises.
     """
     kind, config = await import_source(work, actor, body)
-    target = await checked_target(work, actor, body.fields, body.target_database_id)
+    target = await checked_target(
+        work, actor, body.fields, body.target_database_id, body.key_fields
+    )
     await accept_reading(work, actor, preview_id, Read(kind, config, body.limit, target), draft)
 
 

@@ -163,11 +163,13 @@ class PreviewImport(ImportSource):
     """Body of preview import: the rows as an import takes them; more than 50 rows are 50.
 
     With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
-    against the suggested fields.
+    against the suggested fields. With `keyFields`, `fields` and `targetDatabaseId` the rows are
+    compared with the records of the database: `changes` counts new, updated and unchanged ones.
     """
 
     fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
     target_database_id: InputId | None = None
+    key_fields: Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
     limit: Annotated[int, Field(ge=1)] = 20
 
 

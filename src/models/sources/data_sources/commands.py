@@ -321,6 +321,7 @@ class Target(NamedTuple):
 
     fields: Sequence[FieldMapping] = ()
     database_id: Id | None = None
+    key_fields: Sequence[str] = ()
 
 
 class Read(NamedTuple):
@@ -333,13 +334,17 @@ class Read(NamedTuple):
 
 
 async def checked_target(
-    work: UnitOfWork, actor: Actor, fields: Sequence[FieldMapping], database_id: Id | None
+    work: UnitOfWork,
+    actor: Actor,
+    fields: Sequence[FieldMapping],
+    database_id: Id | None,
+    key_fields: Sequence[str] = (),
 ) -> Target:
     """The target of a preview. Raises `NotFoundError`, `DeniedError`, `ValidationError`."""
-    check_fields(fields, ())
+    check_fields(fields, key_fields)
     if database_id is not None:
         await require_edit(work, actor, database_id, "You can't add records here.")
-    return Target(fields, database_id)
+    return Target(fields, database_id, key_fields)
 
 
 async def accept_reading(
@@ -363,6 +368,7 @@ async def accept_reading(
             "limit": min(limit, MAX_ROWS),
             "fields": [one.to_json() for one in target.fields],
             "targetDatabaseId": None if target.database_id is None else str(target.database_id),
+            "keyFields": [*target.key_fields],
             "draft": draft or {},
         },
     )

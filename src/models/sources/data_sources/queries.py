@@ -161,6 +161,14 @@ class RejectedColumn(Shape):
     examples: list[RejectedExample]
 
 
+class PreviewChanges(Shape):
+    """The records that the checked rows would create, update and leave as they are."""
+
+    new: int
+    updated: int
+    unchanged: int
+
+
 class DataSourcePreview(Shape):
     """The first rows of a source: by `jsonPath` or from the sheet `sheetName`, whichever it has.
 
@@ -179,6 +187,7 @@ class DataSourcePreview(Shape):
     skipped_cells: int = 0
     skipped_row_count: int = 0
     rejected: list[RejectedColumn] = Field(default_factory=list)
+    changes: PreviewChanges | None = None
     proposed: ProposedOptions | None = None
     warning: str | None = None
 
