@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from api.kernel.awaited_work import Deferred, EndOf
 from api.kernel.operation import Operation
-from api.kernel.request import ApiRequest, prefers_dry_run
+from api.kernel.request import ApiRequest, prefers
 from api.kernel.response_headers import APPLIED
 from api.kernel.responses import Data
 from models.core.base import deferred_adapter
@@ -58,7 +58,7 @@ def begin_dry_run(operation: Operation, request: ApiRequest) -> None:
 
     Raises DryRunUnsupportedError.
     """
-    if operation.reads or not prefers_dry_run(request.headers_named(b"prefer")):
+    if operation.reads or not prefers(_DRY_RUN, request.headers_named(b"prefer")):
         return
     if not operation.takes_dry_runs:
         raise DryRunUnsupportedError

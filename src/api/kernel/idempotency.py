@@ -170,7 +170,10 @@ def _reply(response: Response) -> Reply:
 
 
 def _scope_of(request: ApiRequest, own: bytes) -> bytes:
-    """The scope of a key: one caller, or all without an account; method and path."""
+    """The scope of a key: one caller, or all without an account; method and path.
+
+    The answer to a proposal is not that of the request itself.
+    """
     caller = request.caller
     return fingerprint(
         b"anybody" if caller is None else caller.type.encode(),
@@ -178,4 +181,5 @@ def _scope_of(request: ApiRequest, own: bytes) -> bytes:
         request.method.encode(),
         request.scope["path"].encode("utf-8", "replace"),
         own,
+        *([b"propose"] if request.is_proposal else ()),
     )

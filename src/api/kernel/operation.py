@@ -58,7 +58,8 @@ class Access:
     HTML, and takes the fields of a form as its body; its router says how it refuses. What scripts
     of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it `prefers`,
     the caller may wait for the end of the work by `Prefer: wait`. `unattended`: pages ask by
-    themselves, which is no use of a session.
+    themselves, which is no use of a session. The body of one that `hides_body` is a secret: a
+    proposal of it does not show the body.
 
     Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """
@@ -85,6 +86,7 @@ class Access:
     cookie: bool = False
     unattended: bool = False
     prefers: bool = False
+    hides_body: bool = False
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""

@@ -9,7 +9,7 @@ raising, which rolls the transaction back (docs/adr/0025).
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import parse_qsl
@@ -55,6 +55,14 @@ from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, form_boundary, upload_limit, uploaded
+from api.proposals import (
+    APPLIED_PROPOSAL,
+    begin_proposal,
+    enter_as_proposed,
+    is_proposable,
+    keep_proposal,
+    sent_request,
+)
 from models.core.access.rules import PrincipalType
 from models.core.idempotency import is_kept
 from models.core.openapi import (
@@ -64,6 +72,8 @@ from models.core.openapi import (
     may_use_deprecated,
 )
 from models.people.request_logs import LogEntry
+from models.workspace.changes.dry_runs import Trial, trial_of
+from models.workspace.changes.requests import SentRequest
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, NotFoundError, PlatformError
@@ -122,6 +132,8 @@ class _Pipeline:
     request: ApiRequest
     proof: Proof | None = None
     body: Body = NO_BODY
+    proposed: Operation = field(init=False)
+    """The operation itself, with the demands of its own."""
 
     async def answer(self) -> Response:
         """Every step. Raises the refusal of the first that refuses, and ClientGoneError."""
@@ -133,9 +145,12 @@ class _Pipeline:
             return await refused(self.request, refusal)
 
     async def _steps(self) -> Response:
-        request, access = self.request, self.operation.access
+        request = self.request
         settings = request.services.settings
         begin_dry_run(self.operation, request)
+        self.proposed = self.operation
+        self.operation = begin_proposal(self.operation, request)
+        access = self.operation.access
         if access.page:
             check_origin(request.scope)
         if access.credential != "none":
@@ -186,6 +201,8 @@ class _Pipeline:
         return self.operation.body is None or not is_json(content_type)
 
     async def _after_body(self) -> Response:
+        if self.request.is_proposal:
+            return await self._with_profile(self._propose)
         if self.request.is_dry_run:
             return await self._with_profile(self._try)
         if self.operation.access.transaction:
@@ -233,11 +250,48 @@ class _Pipeline:
         share = request.services.shares.held(request.share, heavy=self.operation.heavy)
         async with share, trying(request) as work:
             request.begin(work)
-            answer = await self._admit() or await self._call_endpoint()
-            if isinstance(answer, Deferred):
-                answer = self._encoded(await answer_at_once(work, answer))
-            assert isinstance(answer, Response)
-            return await with_changes(request, answer)
+            return await with_changes(request, await self._admit() or await self._called_at_once())
+
+    async def _propose(self) -> Response:
+        """The answer of a request that is kept, with the changes of its dry run."""
+        request = self.request
+        sent = sent_request(request, self.body.raw)
+        async with request.services.shares.held(request.share, heavy=self.operation.heavy):
+            async with trying(request) as work:
+                request.begin(work)
+                answer = await self._admit()
+                if answer is None:
+                    author = request.actor
+                    enter_as_proposed(request, self.proposed.access)
+                    answer = await self._called_at_once()
+                if request.replayed:
+                    answer.headers.update(APPLIED_PROPOSAL)
+                    return answer
+                trial = await trial_of(work, request.principal, author)
+            async with request.services.database.transaction() as work:
+                request.begin(work)
+                return await self._keep_proposal(sent, answer.status_code, trial)
+
+    async def _keep_proposal(self, sent: SentRequest, status: int, trial: Trial) -> Response:
+        answer = await self._admit()
+        if answer is not None:
+            return answer
+        _, value, _ = body_argument(self.operation, self.body.raw)
+
+        async def keep() -> Response:
+            return await keep_proposal(self.request, self.proposed, sent, status, trial)
+
+        kept = await once(self.request, value, keep, joins=False)
+        assert isinstance(kept, Response)
+        return kept
+
+    async def _called_at_once(self) -> Response:
+        """The answer of the endpoint, of work as far as no worker gives it."""
+        answer = await self._call_endpoint()
+        if isinstance(answer, Deferred):
+            answer = self._encoded(await answer_at_once(self.request.work, answer))
+        assert isinstance(answer, Response)
+        return answer
 
     def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:
         database = self.request.services.database
@@ -348,6 +402,38 @@ class _Pipeline:
         response.headers.update(deferred.headers)
         await keep(self.request, response)
         return response
+
+
+async def call_within(outer: ApiRequest, sent: SentRequest) -> Response:
+    """The answer of a request that is sent with the rights of another one, in its transaction.
+
+    It is about the same workspace. Work that it accepts is not waited for. Raises its refusals.
+    """
+    found = outer.app.operation_at(sent.method, sent.path)
+    if found is None or not is_proposable(found[0]):
+        raise NotFoundError("path")
+    operation, values = found
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in sent.headers.items()]
+    scope = {
+        **outer.scope,
+        "method": sent.method,
+        "path": sent.path,
+        "raw_path": sent.path.encode(),
+        "query_string": sent.query.encode("latin-1"),
+        "headers": headers,
+        "path_params": values,
+    }
+    request = ApiRequest(scope, outer.receive, outer.services)
+    request.begin(outer.work)
+    request.caller, request.roles, request.raw_body = outer.caller, outer.roles, sent.body
+    request.caller_name, request.share = outer.caller_name, outer.share
+    caller = Caller(outer.principal, outer.roles)
+    await find(operation, request, caller, enter(operation, request, caller))
+    if request.workspace_id != outer.workspace_id:
+        raise NotFoundError("path")
+    if operation.access.starts_run:
+        outer.count_run_starts(1)
+    return await _Pipeline(operation, request, body=Body(sent.body))._called_at_once()
 
 
 _MAX_LOGGED_PATH = 2000

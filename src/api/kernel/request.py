@@ -122,14 +122,14 @@ def preferred_wait(headers: Sequence[bytes]) -> int | None:
     return None
 
 
-def prefers_dry_run(headers: Sequence[bytes]) -> bool:
-    """True for `Prefer: dry-run`.
+def prefers(preference: str, headers: Sequence[bytes]) -> bool:
+    """True for `Prefer: dry-run`, and for others like it.
 
-    Its value does not matter: a preference that is not read would let the request write.
+    A value does not matter: a preference that is not read would let the request write.
     """
     return any(
-        preference.partition(";")[0].partition("=")[0].strip().lower() == "dry-run"
-        for preference in _PREFERENCE.findall(b",".join(headers).decode("latin-1"))
+        one.partition(";")[0].partition("=")[0].strip().lower() == preference
+        for one in _PREFERENCE.findall(b",".join(headers).decode("latin-1"))
     )
 
 
@@ -211,6 +211,8 @@ class ApiRequest(Request):
         """The deprecated parts of all that it uses."""
         self.is_dry_run = False
         """All that the request writes is rolled back."""
+        self.is_proposal = False
+        """It is kept after its dry run, for someone who may apply it."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.session_expires_at: datetime | None = None

@@ -4,6 +4,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any, get_args
 
 from fastapi.openapi.utils import get_openapi
@@ -19,10 +20,12 @@ from api.kernel.response_headers import HEADERS, of_refusals, of_success
 from api.kernel.responses import ErrorBody, ValidationErrorBody
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
+from api.proposals import ProposalUnsupportedError, is_proposable
 from models.core.idempotency import HEADER, MAX_LENGTH
 from models.people.release_notices import ReleaseChannel
-from models.workspace.changes.shapes import DryRunChanges
+from models.workspace.changes.shapes import ChangeSetSummary, DryRunChanges
 from runtime.errors import (
+    ConflictError,
     ConflictingMutationError,
     DeniedError,
     InProgressError,
@@ -78,7 +81,7 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
         schemas.pop(name, None)
     groups = (group for route in described for group in refusals_of(route.route).values())
     schemas.update(error_components(one for group in groups for one in group))
-    schemas.update(_components_of(DryRunChanges))
+    schemas.update(_components_of(DryRunChanges) | _components_of(ChangeSetSummary))
     components["schemas"] = dict(sorted(schemas.items()))
     for route in described:
         method = route.operation.method
@@ -234,11 +237,20 @@ def _envelope(operation: Operation, data: dict[str, Any]) -> dict[str, Any]:
     """
     changes = _CHANGES if operation.takes_dry_runs else {}
     shape = {key: one for key, one in data.items() if key != "title"}
-    return {"type": "object", "properties": {"data": shape, **changes}, "required": ["data"]}
+    done = {"type": "object", "properties": {"data": shape, **changes}, "required": ["data"]}
+    accepts = operation.status == HTTPStatus.ACCEPTED and is_proposable(operation)
+    return {"anyOf": [done, _TRIED_WORK]} if accepts else done
 
 
-_TRIED_WORK = {"type": "object", "properties": _CHANGES, "required": ["changes"]}
-"""The answer of a dry run where work that is not started would give the data."""
+_TRIED_WORK = {
+    "type": "object",
+    "properties": {**_CHANGES, "proposal": {"$ref": PREFIX + ChangeSetSummary.__name__}},
+    "required": ["changes"],
+}
+"""The answer of a dry run where work that is not started would give the data.
+
+`proposal` is there in the response to `Prefer: propose`.
+"""
 
 
 def _components_of(shape: type[BaseModel]) -> dict[str, Any]:
@@ -294,7 +306,7 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
         responses[operation.status] = {"content": {media_type: {}}}
     if operation.takes_dry_runs and 202 not in {operation.status, *route.statuses}:
         responses[202] = {
-            "description": "A dry run of what work would answer",
+            "description": "A proposal, or a dry run of what work would answer",
             "content": {_JSON: {"schema": _TRIED_WORK}},
         }
     for status in route.statuses:
@@ -352,6 +364,10 @@ def _refusals(operation: Operation) -> list[type[PlatformError]]:
         refusals.append(NotFoundError)
     if not operation.reads and not operation.takes_dry_runs:
         refusals.append(DryRunUnsupportedError)
+    if is_proposable(operation):
+        refusals += [ConflictError, InProgressError, ConflictingMutationError, PayloadTooLargeError]
+    elif not operation.reads:
+        refusals.append(ProposalUnsupportedError)
     if not _is_read(operation):
         refusals += [RequestTimeoutError, PayloadTooLargeError, UnsupportedMediaTypeError]
     if access.idempotent:
@@ -411,11 +427,13 @@ _WAIT = (
     f" {WAIT_SECONDS} (RFC 7240)."
 )
 _DRY_RUN = "`dry-run` answers as without it, with `changes` beside `data`, and changes nothing."
+_PROPOSE = "`propose` keeps the request for someone who may apply it (`workspace_changes:propose`)."
 
 
 def _preference(operation: Operation) -> dict[str, Any]:
     texts = [_WAIT] if operation.access.prefers else []
     texts += [_DRY_RUN] if operation.takes_dry_runs else []
+    texts += [_PROPOSE] if is_proposable(operation) else []
     example = "wait=30" if operation.access.prefers else "dry-run"
     return _header("Prefer", " ".join(texts), example=example)
 

@@ -18,6 +18,11 @@ def alert_rule_page(workspace_id: UUID, alert_rule_id: str) -> str:
     return f"/workspaces/{workspace_id}/alert-rules/{alert_rule_id}"
 
 
+def changes_page(workspace_id: UUID, change_id: str) -> str:
+    """The page of a change set."""
+    return f"/workspaces/{workspace_id}/changes/{change_id}"
+
+
 def automation_page(workspace_id: UUID, automation_id: str) -> str:
     """The page of an automation."""
     return f"/workspaces/{workspace_id}/automations/{automation_id}"

@@ -116,3 +116,23 @@ async def test_only_who_asked_for_a_plan_waits_for_it(
     editor, _ = await space.member(Role.EDITOR)
     async with await signed_in(app, space, editor) as other:
         assert (await other.get(path)).status_code == 404
+
+
+async def test_a_proposed_request_is_looked_at_and_applied(
+    client: Client, space: Space, owner: Visitor, item_id: str
+) -> None:
+    body = {"title": f"After {HOSTILE}"}
+    headers = {"Prefer": "propose"}
+    answer = await client.patch(f"/v1/items/{item_id}", json=body, headers=headers)
+    assert answer.status_code == 202, answer.text
+    path = f"/workspaces/{space.id}/changes/{answer.json()['proposal']['id']}"
+    page = await owner.get(path)
+    assert page.status_code == 200
+    assert f"PATCH /v1/items/{item_id}" in page.text
+    assert (HOSTILE in page.text, "After &lt;img" in page.text) == (False, True)
+    assert "Before" in page.text
+    applied = await owner.send_form(f"{path}/apply", path)
+    assert (applied.status_code, applied.headers["location"]) == (303, path)
+    assert read(await client.get(f"/v1/items/{item_id}"))["title"] == body["title"]
+    assert "applied" in (await owner.get(path)).text
+    assert (await owner.send_form(f"{path}/apply", path)).status_code == 409

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import func, select, text, update
 
-from api.kernel.request import prefers_dry_run
+from api.kernel.request import prefers
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
 from models.people.request_logs import request_log
@@ -54,7 +54,7 @@ def changes(answer: httpx2.Response) -> Any:
     ],
 )
 def test_the_preference_is_known_among_others(header: bytes, is_dry_run: bool) -> None:
-    assert prefers_dry_run([header]) is is_dry_run
+    assert prefers("dry-run", [header]) is is_dry_run
 
 
 async def test_a_created_record_is_answered_and_not_kept(client: Client, space: Space) -> None:

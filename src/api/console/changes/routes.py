@@ -16,7 +16,8 @@ from api.routers.workspace.ai_runs import CHANGES, WRITE
 from api.routers.workspace.ai_runs import READ as READ_RUN
 from models.core.access.rules import Scope
 from models.messages.jobs.store import own_job
-from models.workspace.changes import commands, queries
+from models.people.users import display_name
+from models.workspace.changes import commands, queries, requests
 from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
 from models.workspace.changes.shapes import (
     ApplyChanges,
@@ -98,6 +99,10 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     content = read_as(
         ApplyChanges, given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts})
     )
+    proposed = await requests.find_request(work, actor, change_id)
+    if proposed is not None:
+        await api.apply_request(request, proposed, content)
+        return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     if content.dry_run:
         keys = request.services.keys
         tried = await commands.try_out(work, actor, keys, change_id, content)
@@ -137,6 +142,7 @@ async def _shown(
         asks=[one.index for one in changes.operations if one.stake is not Stake.NEVER_ASK],
         entered=entered,
         tried=tried,
+        author=await display_name(request.work, changes.created_by_user_id),
         live=queried(shell.at("changes", change_id)),
         api=shell.calls(api.get_changes, (api.apply_changes, {"approvedIndexes": [0]})),
     )

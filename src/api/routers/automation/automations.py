@@ -236,7 +236,12 @@ async def list_secrets() -> None:
     """List the secrets of a workspace by name, without their values."""
 
 
-@secrets_router.put(SECRET, access=_WRITE_SECRETS, errors=[ConflictError], calls=store.put_secret)
+@secrets_router.put(
+    SECRET,
+    access=replace(_WRITE_SECRETS, hides_body=True),
+    errors=[ConflictError],
+    calls=store.put_secret,
+)
 async def put_secret() -> None:
     """Create a secret, or replace its value."""
 

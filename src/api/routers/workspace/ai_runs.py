@@ -3,10 +3,11 @@
 from functools import partial
 from uuid import UUID
 
+from api.kernel.pipeline import call_within
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Level, Scope
 from models.workspace import model_settings
-from models.workspace.changes import commands, queries
+from models.workspace.changes import commands, queries, requests
 from models.workspace.changes.shapes import (
     ApplyChanges,
     ApplyResult,
@@ -15,6 +16,7 @@ from models.workspace.changes.shapes import (
     ProposeChanges,
     RejectChanges,
 )
+from models.workspace.changes.tables import ChangeSet
 from models.workspace.starters import drafts, seeding
 from models.workspace.starters.shapes import (
     DraftWorkspace,
@@ -102,6 +104,13 @@ RUN = f"{RUNS}/{{runId}}"
 
 WAIT_SECONDS = 55
 
+APPLY_ERRORS = (
+    ConflictError,
+    InProgressError,
+    requests.OutdatedProposalError,
+    requests.RefusedProposalError,
+)
+
 READ = Access(scopes=[Scope.AI_READ])
 WRITE = Access(scopes=[Scope.AI_WRITE], idempotent=True)
 
@@ -144,7 +153,7 @@ async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[Change
 @router.post(
     f"{RUN}/apply",
     access=Access(scopes=[Scope.AI_WRITE, Scope.WORKSPACE_CHANGES_APPLY], idempotent=True),
-    errors=[ConflictError, InProgressError],
+    errors=APPLY_ERRORS,
 )
 async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
     """Apply the approved operations of a run.
@@ -159,6 +168,9 @@ async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyRes
 async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> Data[ApplyResult]:
     """The answer of apply, for a run and for a change set."""
     actor, keys = request.actor, request.services.keys
+    proposed = await requests.find_request(request.work, actor, change_id)
+    if proposed is not None:
+        return Data(await apply_request(request, proposed, body))
     if body.dry_run:
         return Data(await commands.try_out(request.work, actor, keys, change_id, body))
     await commands.accept_application(request.work, actor, change_id, request.new_id, body)
@@ -167,6 +179,24 @@ async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> D
         return await queries.apply_outcome(work, actor, change_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
+
+
+async def apply_request(
+    request: ApiRequest, proposed: ChangeSet, body: ApplyChanges
+) -> ApplyResult:
+    """The answer of apply, for a change set of one request."""
+    if not body.dry_run:
+        return await _sent_as_proposed(request, proposed)
+    async with requests.undone(request.work):
+        return await _sent_as_proposed(request, proposed)
+
+
+async def _sent_as_proposed(request: ApiRequest, proposed: ChangeSet) -> ApplyResult:
+    work, sent = request.work, requests.opened_request(request.services.keys, proposed)
+    is_kept = not request.is_dry_run
+    async with requests.as_proposed(work, request.actor, proposed, is_kept=is_kept):
+        answer = await call_within(request, sent)
+    return await requests.close_request(work, proposed, answer.status_code, bytes(answer.body))
 
 
 changes_router = Router(tags=["changes"])
@@ -212,10 +242,14 @@ async def get_changes() -> None:
 @changes_router.post(
     f"{CHANGES}/{{changeId}}/apply",
     access=Access(scopes=[Scope.WORKSPACE_CHANGES_APPLY], idempotent=True),
-    errors=[ConflictError, InProgressError],
+    errors=APPLY_ERRORS,
 )
 async def apply_changes(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
-    """Apply the approved operations of a change set, as for an AI run."""
+    """Apply the approved operations of a change set, as for an AI run.
+
+    A proposed request is sent as it was proposed, with the permissions of the caller. It is refused
+    if what it changes, or the automations that it starts, have changed since.
+    """
     return await applied(request, request.ids["changeId"], body)
 
 

@@ -14,6 +14,7 @@ from models.core.page_addresses import (
     absolute,
     alert_rule_page,
     automation_page,
+    changes_page,
     incident_page,
     legacy_import_page,
     record_page,
@@ -166,6 +167,8 @@ def page_of(notification: NotificationRow) -> str | None:
 def _page_of_subject(notification: NotificationRow) -> str | None:
     if notification.record_id is not None:
         return record_page(notification.record_id)
+    if "changeId" in notification.data:
+        return changes_page(notification.workspace_id, notification.data["changeId"])
     if "automationId" in notification.data:
         return automation_page(notification.workspace_id, notification.data["automationId"])
     return None

@@ -108,7 +108,7 @@ async def propose(
         of=ChangeSet,
     )
     assert row is not None
-    return detail(row, work.now)
+    return detail(row, work.now, actor)
 
 
 def _pending(operation: Operation) -> Outcome:
@@ -153,9 +153,10 @@ async def reject(
         outcomes=stored_outcomes(outcomes),
         rejected_reason=reason,
         sealed_credentials=None,
+        sealed_request=None,
         updated_at=work.now,
     )
-    return detail(await AI_RUNS.find(work, actor, change_id), work.now)
+    return detail(await AI_RUNS.find(work, actor, change_id), work.now, actor)
 
 
 async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
@@ -169,7 +170,12 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     )
     ids = [row.id for row in await work.rows(old)]
     ended = await lifecycle.finish(
-        work, CHANGE_SETS, ids, ChangeStatus.EXPIRED, sealed_credentials=None
+        work,
+        CHANGE_SETS,
+        ids,
+        ChangeStatus.EXPIRED,
+        sealed_credentials=None,
+        sealed_request=None,
     )
     return len(ended)
 

@@ -4,7 +4,7 @@ Triggers capture rows of many tables (`capture_dry_run`). Only the columns that 
 shown: what holds a secret, or belongs to the platform itself, is in no list.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -108,6 +108,12 @@ REPORTED: Mapping[str, Reported] = {
     "model_settings": _unplaced(Scope.AI_READ, "enabled"),
 }
 """By table, which is also the name of the kind."""
+
+
+def readable_kinds(scopes: Set[Scope]) -> Set[str]:
+    """The kinds that these scopes read."""
+    return {kind for kind, reported in REPORTED.items() if reported.scope in scopes}
+
 
 _IN_TRASH = "deleted_at"
 _BY_KEY = frozenset({"data", "computed"})

@@ -3,9 +3,10 @@
 Captured rows belong to one transaction, which is rolled back: no other ever sees them.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlalchemy import (
@@ -26,7 +27,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automations.queries import labels_of
 from models.automation.triggers.dispatch import answer_events
 from models.content.items.queries import seen_before_trash
-from models.core.access.rules import MANAGERS, Actor, Principal, Scope
+from models.core.access.rules import MANAGERS, Actor, Principal, Role, Scope
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.deliveries import wanted_events
@@ -45,7 +46,9 @@ from models.workspace.changes.shapes import (
     StartedWork,
 )
 from models.workspace.changes.tables import dry_run_change
+from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal.families import Family
 
@@ -142,15 +145,81 @@ async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -
     A caller who is in no workspace sees the workspaces that they enter. Events of the transaction
     are dispatched here, in place of the dispatcher: the runs that would start do start.
     """
-    captured = await _read_captured(work, 0)
-    events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
-    if events:
-        await answer_events(work, events)
-        captured += await _read_captured(work, captured[-1].position)
-    rows = _folded(captured)
+    rows = _folded(await _with_consequences(work, await _read_captured(work, 0)))
     if actor is None:
         entered = [row for row in rows if _is_entered(caller, row)]
         return _changes(list(_differences(caller, frozenset(Scope), entered)), rows)
+    return await _changes_for(work, caller, actor, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The changes of a proposed request: all of them, and those that its author can read.
+
+    `seen` is the digest of the rows that it would change as they are now, of the number of those
+    that it would add, and of the automations that it would start.
+    """
+
+    changes: DryRunChanges
+    own_changes: DryRunChanges
+    seen: str
+
+
+class TooLargeToProposeError(ConflictError):
+    """The request writes more rows than a proposal compares."""
+
+    retryable = False
+    advice = "Propose less in one request."
+
+    def __init__(self) -> None:
+        super().__init__(f"A proposed request can change at most {MOST_ROWS:,} rows.")
+
+
+async def trial_of(work: UnitOfWork, caller: Principal, author: Actor) -> Trial:
+    """The changes of the transaction so far, for those who decide about them.
+
+    Raises TooLargeToProposeError.
+    """
+    captured = await _read_captured(work, 0)
+    if len(captured) >= MOST_ROWS:
+        raise TooLargeToProposeError
+    direct = _folded(captured)
+    rows = _folded(await _with_consequences(work, captured))
+    everything = replace(author, role=Role.OWNER, scopes=frozenset(Scope))
+    changes = await _changes_for(work, caller, everything, rows)
+    own = await _changes_for(work, caller, author, rows)
+    return Trial(changes, own, _digest(direct, changes.automations))
+
+
+_CONSEQUENT = frozenset(
+    {"change_set", "debounced_change", "delivery", "job", "notification", "outbox", "trigger_event"}
+)
+"""Tables of what follows from a change: that somebody else's is under way is no other change."""
+
+
+def _digest(rows: Iterable[_Written], automations: Iterable[StartedAutomation]) -> str:
+    direct = [row for row in rows if row.source not in _CONSEQUENT]
+    before = sorted([row.source, row.subject, row.before] for row in direct if row.before)
+    added = sorted(Counter(row.source for row in direct if row.before is None).items())
+    started = sorted([str(one.automation_id), one.runs, one.debounced] for one in automations)
+    written = json.dumps([before, added, started], sort_keys=True, separators=(",", ":"))
+    return fingerprint(written.encode()).hex()
+
+
+async def _with_consequences(
+    work: UnitOfWork, captured: Sequence[_Captured]
+) -> Sequence[_Captured]:
+    """The captured rows, and those of the events that are dispatched here."""
+    events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
+    if not events:
+        return captured
+    await answer_events(work, events)
+    return [*captured, *await _read_captured(work, captured[-1].position)]
+
+
+async def _changes_for(
+    work: UnitOfWork, caller: Principal, actor: Actor, rows: Sequence[_Written]
+) -> DryRunChanges:
     items = {row.item_id for row in rows if row.item_id is not None}
     open_items = await seen_before_trash(work, actor, items)
     readable = [row for row in rows if _is_visible(actor, open_items, row)]
@@ -178,8 +247,8 @@ def _changes(
     )
 
 
-async def _read_captured(work: UnitOfWork, after: int) -> list[_Captured]:
-    return [*await _CAPTURED.rows(work, {"after": after, "most": MOST_ROWS})]
+async def _read_captured(work: UnitOfWork, after: int) -> Sequence[_Captured]:
+    return await _CAPTURED.rows(work, {"after": after, "most": MOST_ROWS})
 
 
 def _folded(captured: Iterable[_Captured]) -> list[_Written]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement
 
-from models.core.access.rules import MANAGERS, Actor
+from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.pagination import Page, PageRequest
 from models.core.repository import Repository
+from models.workspace.changes.differences import readable_kinds
 from models.workspace.changes.rules import (
     WAITING,
     ChangeStatus,
@@ -26,9 +27,11 @@ from models.workspace.changes.shapes import (
     ChangeSetDetail,
     ChangeSetList,
     ChangeSetSummary,
+    DryRunChanges,
     Operation,
     OperationResult,
     PlannedOperation,
+    ProposedRequest,
 )
 from models.workspace.changes.tables import ChangeSet, change_set
 from runtime.database import UnitOfWork
@@ -47,7 +50,7 @@ AI_RUNS = Repository("run", change_set, ChangeSet, _sees)
 
 async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSetDetail:
     """A change set with its operations and what became of them. Raises `NotFoundError`."""
-    return detail(await AI_RUNS.find(work, actor, change_id), work.now)
+    return detail(await AI_RUNS.find(work, actor, change_id), work.now, actor)
 
 
 async def list_changes(work: UnitOfWork, actor: Actor, page: PageRequest) -> ChangeSetList:
@@ -76,16 +79,23 @@ async def apply_outcome(
 
 
 def _summaries(found: Page[ChangeSet], now: datetime) -> list[ChangeSetSummary]:
-    return [ChangeSetSummary(**_summary(row, now)) for row in found.items]
+    return [summary(row, now) for row in found.items]
 
 
-def detail(row: ChangeSet, now: datetime) -> ChangeSetDetail:
+def summary(row: ChangeSet, now: datetime) -> ChangeSetSummary:
+    """A change set as it is shown in lists."""
+    return ChangeSetSummary(**_summary_values(row, now))
+
+
+def detail(row: ChangeSet, now: datetime, actor: Actor) -> ChangeSetDetail:
     """A change set as it is shown alone."""
     operations = read_operations(row)
     status = status_of(row, now)
     result = apply_result(row, read_outcomes(row), status)
     return ChangeSetDetail(
-        **_summary(row, now),
+        **_summary_values(row, now),
+        request=None if row.request is None else ProposedRequest.model_validate(row.request),
+        changes=_changes(row, actor),
         operations=[
             PlannedOperation(
                 index=index,
@@ -103,18 +113,42 @@ def detail(row: ChangeSet, now: datetime) -> ChangeSetDetail:
     )
 
 
+def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
+    """The changes of its request, of kinds that the actor can read.
+
+    Its author sees of them what they could read when they proposed it; managers see all items.
+    """
+    changes = row.changes if actor.role in MANAGERS else row.own_changes
+    if changes is None:
+        return None
+    shown = DryRunChanges.model_validate(changes, strict=False)
+    kinds = readable_kinds(actor.scopes)
+    return shown.model_copy(
+        update={
+            "counts": [one for one in shown.counts if one.kind in kinds],
+            "resources": [one for one in shown.resources if one.kind in kinds],
+            "automations": shown.automations if Scope.AUTOMATIONS_READ in actor.scopes else [],
+            "messages": [
+                one
+                for one in shown.messages
+                if one.endpoint_id is None or Scope.WEBHOOKS_READ in actor.scopes
+            ],
+        }
+    )
+
+
 def status_of(row: ChangeSet, now: datetime) -> ChangeStatus:
     """The state; what waited too long has expired, also before that is written down."""
     status = ChangeStatus(row.status)
     return ChangeStatus.EXPIRED if status in WAITING and row.expires_at <= now else status
 
 
-def _summary(row: ChangeSet, now: datetime) -> dict[str, Any]:
+def _summary_values(row: ChangeSet, now: datetime) -> dict[str, Any]:
     names = ChangeSetSummary.model_fields.keys() - {"status", "operation_count"}
     return {
         **{name: getattr(row, name) for name in names},
         "status": status_of(row, now),
-        "operation_count": len(row.operations),
+        "operation_count": len(row.operations) if row.request is None else 1,
     }
 
 

@@ -287,11 +287,12 @@ def stake_of(kind: OperationKind, values: Mapping[str, Any]) -> Stake:
 
 
 class ChangeSource(StrEnum):
-    """The author of the operations."""
+    """The author of the operations; `request` is a request that was proposed."""
 
     MODEL = "model"
     RULES = "rules"
     HAND = "hand"
+    REQUEST = "request"
 
 
 class ChangeStatus(StrEnum):

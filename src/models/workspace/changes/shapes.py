@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
 from models.core.pagination import Listed
@@ -101,8 +101,101 @@ class OperationResult(Shape):
     subject_id: str | None
 
 
+class ChangeCount(Shape):
+    """The number of changed resources of one kind."""
+
+    kind: str
+    created: int
+    updated: int
+    deleted: int
+    restored: int
+
+
+class ChangedResource(Shape):
+    """A record, or a definition, before and after.
+
+    Both sides hold the values of `changedKeys`; for a record these are the keys of its fields.
+    """
+
+    kind: str
+    id: str
+    operation: ChangeOperation
+    item_id: Id | None = None
+    changed_keys: list[str]
+    before: JsonObject | None = None
+    after: JsonObject | None = None
+
+
+class StartedAutomation(Shape):
+    """An automation with the runs that would start at once, and the changes it would debounce."""
+
+    automation_id: Id
+    label: str
+    runs: int
+    debounced: int
+
+
+class SentMessage(Shape):
+    """Messages that would be sent.
+
+    `channel` is `notification`, or how it leaves: `mail`, `push`, `webhook`. `kind` is the kind of
+    the notification, or the type of the event.
+    """
+
+    channel: str
+    kind: str | None = None
+    user_id: Id | None = None
+    endpoint_id: Id | None = None
+    count: int
+
+
+class StartedWork(Shape):
+    """Durable work that would be started, signalled or canceled; it makes the calls outside."""
+
+    family: str
+    intent: str
+    count: int
+
+
+class DryRunChanges(Shape):
+    """The changes that a request would make, in the response to `Prefer: dry-run`.
+
+    It shows only what the caller can read. Automations would start, and messages and work
+    would leave, when the request is sent without the preference.
+    """
+
+    counts: list[ChangeCount]
+    resources: list[ChangedResource]
+    omitted: int = Field(description="Changed resources beyond those in `resources`.")
+    automations: list[StartedAutomation]
+    messages: list[SentMessage]
+    work: list[StartedWork]
+
+
+class ProposedRequest(Shape):
+    """A request that waits to be applied, with the status that its dry run had.
+
+    Its body is shown without secrets, and applied as it was sent.
+    """
+
+    method: str
+    path: str
+    body: JsonValue = None
+    status: int
+
+
+class RequestAnswer(Shape):
+    """The answer of a request that was applied."""
+
+    status: int
+    data: JsonValue = None
+
+
 class ApplyResult(Shape):
-    """The operations applied so far; the counts are counts of `results`."""
+    """The operations applied so far; the counts are counts of `results`.
+
+    `response` is that of a proposed request.
+    """
 
     run_id: Id
     status: ChangeStatus
@@ -110,6 +203,7 @@ class ApplyResult(Shape):
     applied_count: int
     skipped_count: int
     failed_count: int
+    response: RequestAnswer | None = None
 
 
 class PlannedOperation(Shape):
@@ -141,8 +235,13 @@ class ChangeSetSummary(Shape):
 
 
 class ChangeSetDetail(ChangeSetSummary):
-    """A change set with its operations and their results."""
+    """A change set with its operations and their results, or with its request.
 
+    `changes` are those that the dry run of the request made when it was proposed.
+    """
+
+    request: ProposedRequest | None
+    changes: DryRunChanges | None
     operations: list[PlannedOperation]
     results: list[OperationResult]
     applied_count: int
@@ -158,72 +257,8 @@ class AiRunList(Listed):
     runs: list[ChangeSetSummary]
 
 
-class ChangeCount(Shape):
-    """The number of changed resources of one kind."""
+class Proposal(Shape):
+    """The response to `Prefer: propose`: the request waits to be applied, and changed nothing."""
 
-    kind: str
-    created: int
-    updated: int
-    deleted: int
-    restored: int
-
-
-class ChangedResource(Shape):
-    """A record, or a definition, before and after.
-
-    Both sides hold the values of `changedKeys`; for a record these are the keys of its fields.
-    """
-
-    kind: str
-    id: str
-    operation: ChangeOperation
-    item_id: Id | None
-    changed_keys: list[str]
-    before: JsonObject | None
-    after: JsonObject | None
-
-
-class StartedAutomation(Shape):
-    """An automation with the runs that would start at once, and the changes it would debounce."""
-
-    automation_id: Id
-    label: str
-    runs: int
-    debounced: int
-
-
-class SentMessage(Shape):
-    """Messages that would be sent.
-
-    `channel` is `notification`, or how it leaves: `mail`, `push`, `webhook`. `kind` is the kind of
-    the notification, or the type of the event.
-    """
-
-    channel: str
-    kind: str | None
-    user_id: Id | None
-    endpoint_id: Id | None
-    count: int
-
-
-class StartedWork(Shape):
-    """Durable work that would be started, signalled or canceled; it makes the calls outside."""
-
-    family: str
-    intent: str
-    count: int
-
-
-class DryRunChanges(Shape):
-    """The changes that a request would make, in the response to `Prefer: dry-run`.
-
-    It shows only what the caller can read. Automations would start, and messages and work
-    would leave, when the request is sent without the preference.
-    """
-
-    counts: list[ChangeCount]
-    resources: list[ChangedResource]
-    omitted: int = Field(description="Changed resources beyond those in `resources`.")
-    automations: list[StartedAutomation]
-    messages: list[SentMessage]
-    work: list[StartedWork]
+    proposal: ChangeSetSummary
+    changes: DryRunChanges

@@ -28,11 +28,19 @@ def credentials_place(change_id: Id) -> str:
     return f"change_set|{change_id}|sealed_credentials"
 
 
+def request_place(change_id: Id) -> str:
+    """The place that the sealed request of a change set is bound to."""
+    return f"change_set|{change_id}|sealed_request"
+
+
 class ChangeSet(SQLModel, table=True):
-    """One change set. `outcomes` stand in the order of `operations`.
+    """One change set: operations, or one request. `outcomes` stand in the order of `operations`.
 
     `names` are the ids of what its operations made, by the names others refer to. The credentials
-    that stood in its operations are sealed, and gone when it is closed.
+    that stood in its operations are sealed, and deleted when it is closed; so is the request.
+    `request` is that request as it is shown, `changes` are those that its dry run made,
+    `own_changes` the ones among them that its author could read, and `seen` is the digest of what
+    it would have changed as that was then (`dry_runs`).
     """
 
     __tablename__ = "change_set"
@@ -43,6 +51,9 @@ class ChangeSet(SQLModel, table=True):
         one_of("source", ChangeSource),
         CheckConstraint(
             "sealed_credentials IS NULL OR completed_at IS NULL", name="closed_without_credentials"
+        ),
+        CheckConstraint(
+            "sealed_request IS NULL OR completed_at IS NULL", name="closed_without_request"
         ),
         Index("ix_change_set_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index(
@@ -66,6 +77,15 @@ class ChangeSet(SQLModel, table=True):
         sa_type=LargeBinary,
         sa_column_kwargs=sealed(lambda row: credentials_place(row.id)),
     )
+    request: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    sealed_request: bytes | None = Field(
+        default=None,
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: request_place(row.id)),
+    )
+    changes: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    own_changes: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    seen: str | None = None
     names: dict[str, Any] = Field(sa_type=JSONB)
     rejected_reason: str | None = None
     created_by_user_id: Id
