@@ -190,6 +190,9 @@ async def furnish_secrets(made: Furnished, issuer: DevelopmentIssuer) -> dict[st
     }
     operations = [{"kind": "create_item", "input": source}]
     await made.post(f"{space.path}/changes", {"operations": operations})
+    page = {"workspaceId": str(space.id), "kind": "page", "title": "Proposed"}
+    proposed = await made.client.post("/v1/items", json=page, headers={"Prefer": "propose"})
+    assert proposed.status_code == 202, proposed.text
     person = client.with_token(issuer.mint(space.email, "Test"))
     device = {"installationId": uuid4().hex, "platform": "android", "token": f"of-{uuid4().hex}"}
     read(await person.post("/v1/me/push-devices", json=device))

@@ -136,12 +136,13 @@ async def preview_run_operation() -> None:
 async def create_run_operation(
     request: ApiRequest, body: CreateRunOperation
 ) -> Data[RunOperationShape]:
-    """Cancel, retry, resume or undo many runs.
+    """Cancel, retry, resume or undo many runs, or replay many trigger events.
 
     The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
     the runs that the action applies to: open ones to cancel, ended ones to retry or undo, running
     and waiting ones to resume. Each is treated at most once, the oldest first, to undo the newest
-    first, with the rights that the caller has then. `GET …/run-operations/{runOperationId}` shows
+    first, with the rights that the caller has then. A replay takes events of one automation instead
+    of runs, and starts a run for each. `GET …/run-operations/{runOperationId}` shows
     the progress.
     """
     await commands.accept_operation(request.work, request.actor, request.new_id, body)

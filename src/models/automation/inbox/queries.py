@@ -7,7 +7,7 @@ through them for the rest. A page that found too little ends there, and its curs
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, Self
 
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
@@ -17,6 +17,7 @@ from sqlalchemy import (
     Select,
     Text,
     Uuid,
+    and_,
     any_,
     cast,
     func,
@@ -171,6 +172,13 @@ class EventQuery(Input):
             for name, one in values.items()
         }
 
+    def until_at_most(self, now: datetime) -> Self:
+        """The same query, without what comes after a moment."""
+        until = now + timedelta(milliseconds=1)
+        return self.model_copy(
+            update={"until": until if self.until is None else min(until, self.until)}
+        )
+
     def judged(self) -> list[ColumnElement[bool]]:
         """The conditions on outcomes."""
         return [] if self.outcome is None else [_outcome.outcome == self.outcome]
@@ -295,6 +303,27 @@ async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> KeptEvent:
     """The row of an event of the workspace. Raises NotFoundError."""
     this = _event.workspace_id == actor.workspace_id, _event.id == event_id
     return await work.one(select(inbox_event).where(*this), "event", of=KeptEvent)
+
+
+def concerned_events(actor: Actor, automation_id: Id, query: EventQuery) -> Select[Any]:
+    """The events of a query that concerned an automation, each once: `received_at` and `id`."""
+    conditions = [
+        _outcome.workspace_id == actor.workspace_id,
+        _outcome.automation_id == automation_id,
+        ~_outcome.replay,
+        *query.judged(),
+    ]
+    if query.since is not None:
+        conditions.append(_outcome.received_at >= query.since)
+    if query.until is not None:
+        conditions.append(_outcome.received_at < query.until)
+    kept = and_(_event.workspace_id == _outcome.workspace_id, _event.id == _outcome.event_id)
+    return (
+        select(_event.received_at, _event.id)
+        .select_from(inbox_outcome)
+        .join(inbox_event, kept)
+        .where(*conditions, *query.searches())
+    )
 
 
 async def runs_of_event(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> Sequence[Id]:

@@ -15,6 +15,7 @@ from models.automation.automations import queries as automations
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.run_operations.execution import treat_next, undo_id_of
 from models.automation.run_operations.queries import (
+    BulkReplay,
     BulkResume,
     BulkRetry,
     CancelledRuns,
@@ -27,6 +28,7 @@ from models.automation.run_operations.queries import (
     VersionCount,
     visible_operation,
 )
+from models.automation.run_operations.replays import matching_events
 from models.automation.run_operations.rules import (
     OPEN_OPERATION,
     NotPausedError,
@@ -54,6 +56,7 @@ from models.automation.run_undos.queries import (
     outside_nodes,
     undo_detail,
 )
+from models.automation.triggers.event_replays import version_to_replay
 from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
@@ -78,6 +81,7 @@ _UNDONE_BY: Mapping[str, tuple[OperationAction, JsonObject]] = {
     ),
     OperationAction.RETRY: (OperationAction.CANCEL, {}),
     OperationAction.UNDO: (OperationAction.UNDO, {}),
+    OperationAction.REPLAY: (OperationAction.CANCEL, {}),
 }
 
 
@@ -93,6 +97,11 @@ async def accept_operation(
     selection: JsonObject = {}
     if body.filter is not None:
         selection = {"filter": frozen(body.filter, work.now).wire}
+    run_ids = body.run_ids
+    if body.replay is not None:
+        run_ids = body.replay.event_ids
+        if body.replay.filter is not None:
+            selection = {"events": body.replay.filter.until_at_most(work.now).wire}
     row = {
         "action": body.action.value,
         "selection": selection,
@@ -100,8 +109,8 @@ async def accept_operation(
         "rate": body.rate,
     }
     operation = await _accept(work, actor, operation_id, row)
-    if operation is not None and body.run_ids is not None:
-        count = await select_ids(work, operation, body.run_ids)
+    if operation is not None and run_ids is not None:
+        count = await select_ids(work, operation, run_ids)
         await lifecycle.record_progress(
             work, RUN_OPERATIONS, operation_id, selected=count, total=count
         )
@@ -109,9 +118,8 @@ async def accept_operation(
 
 async def check_operation(work: UnitOfWork, actor: Actor, body: PreviewRunOperation) -> JsonObject:
     """The parameters of an operation. Raises ValidationError and NotFoundError."""
-    if (body.filter is None) == (body.run_ids is None):
-        raise ValidationError.at("", "Set either filter or runIds.")
-    for name in ("retry", "resume"):
+    _check_selection(body)
+    for name in ("retry", "resume", "replay"):
         if getattr(body, name) is not None and body.action != name:
             raise ValidationError.at(name, f"Only allowed with the action {name}.")
     automation_id = None if body.filter is None else body.filter.automation_id
@@ -128,8 +136,24 @@ async def check_operation(work: UnitOfWork, actor: Actor, body: PreviewRunOperat
         case OperationAction.UNDO:
             require_records(actor)
             return {}
+        case OperationAction.REPLAY:
+            assert body.replay is not None, "it was checked"
+            await version_to_replay(work, actor, body.replay)
+            terms = {"automation_id", "version", "test"}
+            return body.replay.model_dump(mode="json", by_alias=True, include=terms)
         case _:
             return {}
+
+
+def _check_selection(body: PreviewRunOperation) -> None:
+    if body.action is not OperationAction.REPLAY:
+        if (body.filter is None) == (body.run_ids is None):
+            raise ValidationError.at("", "Set either filter or runIds.")
+        return
+    if body.filter is not None or body.run_ids is not None or body.replay is None:
+        raise ValidationError.at("replay", "Required: events take the place of runs.")
+    if (body.replay.filter is None) == (body.replay.event_ids is None):
+        raise ValidationError.at("replay", "Set either filter or eventIds.")
 
 
 def require_records(actor: Actor) -> None:
@@ -292,6 +316,8 @@ async def preview_operation(
     Raises ValidationError, and NotFoundError for an automation that the actor does not see.
     """
     parameters = await check_operation(work, actor, body)
+    if body.replay is not None:
+        return await _preview_replay(work, actor, parameters, body.replay, counted)
     runs = _selected(actor, body, work.now)
     statuses = await _statuses(work, runs, counted)
     total = sum(statuses.values())
@@ -316,6 +342,31 @@ async def preview_operation(
         repeats=await _repeats(work, first, body.action, parameters),
         records=await _records(work, actor, first, body.action),
         outside=await _outside(work, actor, first, body.action),
+    )
+
+
+async def _preview_replay(
+    work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
+) -> RunOperationPreview:
+    """The number of events that a replay would treat."""
+    wanted = {} if body.filter is None else body.filter.until_at_most(work.now).wire
+    events = matching_events(actor, parameters, wanted)
+    if body.event_ids is not None:
+        ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
+        events = events.where(events.selected_columns.id == any_(ids))
+    some = events.limit(counted + 1).subquery()
+    total = await work.scalar(select(func.count()).select_from(some))
+    return RunOperationPreview(
+        total=min(total, counted),
+        fitting=min(total, counted),
+        more=total > counted,
+        examined=0,
+        statuses={},
+        retried_before=0,
+        versions=[],
+        repeats=[],
+        records=0,
+        outside=[],
     )
 
 

@@ -31,8 +31,10 @@ from models.automation.automation_runs.retries import (
     retry_several,
 )
 from models.automation.run_operations.queries import BulkResume, BulkRetry
+from models.automation.run_operations.replays import replay_events, select_events
 from models.automation.run_operations.rules import (
     ROOM_PAUSE,
+    STARTING,
     UNKNOWN,
     OperationAction,
     OperationRow,
@@ -216,7 +218,9 @@ async def actor_of(work: UnitOfWork, operation: OperationRow) -> Actor:
 
 
 async def _select(work: UnitOfWork, actor: Actor, operation: OperationRow) -> None:
-    count, selection, last = await select_more(work, actor, operation)
+    of_events = operation.action == OperationAction.REPLAY
+    select_next = select_events if of_events else select_more
+    count, selection, last = await select_next(work, actor, operation)
     selected = operation.selected + count
     await lifecycle.record_progress(
         work,
@@ -232,7 +236,7 @@ async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
     """Seconds until the next runs may be treated, by the rate and by the room for starts."""
     if operation.paced_until is not None and operation.paced_until > work.now:
         return (operation.paced_until - work.now).total_seconds()
-    if operation.action == OperationAction.RETRY:
+    if operation.action in STARTING:
         waiting = await outbox.waiting_starts(
             work, operation.workspace_id, Family.AUTOMATION_RUN, outbox.MOST_WAITING_STARTS
         )
@@ -391,4 +395,5 @@ _ACTIONS: Mapping[str, Treat] = {
     OperationAction.RETRY: _retry,
     OperationAction.RESUME: _resume,
     OperationAction.UNDO: undo_runs,
+    OperationAction.REPLAY: replay_events,
 }

@@ -10,6 +10,7 @@ from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.automation_runs.queries import RUN, workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automations.queries import AUTOMATION
+from models.automation.inbox.queries import EventQuery
 from models.automation.run_operations.rules import (
     MAX_IDS,
     MAX_RATE,
@@ -22,6 +23,7 @@ from models.automation.run_operations.rules import (
 )
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.automation.run_undos.queries import OutsideNode
+from models.automation.triggers.event_replays import ReplayEvent
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import (
     EXAMPLE_ID,
@@ -59,8 +61,20 @@ class BulkResume(Input):
     data: JsonObject = Field(default_factory=dict)
 
 
+class BulkReplay(ReplayEvent):
+    """The events that are replayed for an automation, by `filter` or by `eventIds`."""
+
+    model_config = example({"automationId": EXAMPLE_ID, "filter": {"outcome": "filtered"}})
+
+    filter: EventQuery | None = None
+    event_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_IDS)] | None = None
+
+
 class PreviewRunOperation(Input):
-    """Body of preview run operation: an action, and the runs, by `filter` or by `runIds`."""
+    """Body of preview run operation: an action, and the runs, by `filter` or by `runIds`.
+
+    The action `replay` takes events instead, in `replay`.
+    """
 
     model_config = example(
         {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}}
@@ -71,6 +85,7 @@ class PreviewRunOperation(Input):
     run_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_IDS)] | None = None
     retry: BulkRetry | None = None
     resume: BulkResume | None = None
+    replay: BulkReplay | None = None
 
 
 class CreateRunOperation(PreviewRunOperation):
@@ -165,6 +180,7 @@ class RunOperationShape(Shape):
     filter: Annotated[JsonObject, documented_as("WorkspaceRunQuery")] | None = None
     retry: Annotated[JsonObject, documented_as("BulkRetry")] | None = None
     resume: Annotated[JsonObject, documented_as("BulkResume")] | None = None
+    replay: Annotated[JsonObject, documented_as("BulkReplay")] | None = None
     rate: float | None = None
     undoes: Id | None = None
     undoable: bool = False
@@ -185,7 +201,10 @@ class RunOperationList(Listed):
 
 
 class RunResult(Shape):
-    """One run of an operation; `newRunId` is the run that runs it again, or did before."""
+    """One run of an operation; `newRunId` is the run that runs it again, or did before.
+
+    Of a replay, `runId` is the id of the event.
+    """
 
     run_id: Id
     outcome: RunOutcome | None = None
@@ -292,6 +311,7 @@ def shown(row: OperationRow) -> RunOperationShape:
         filter=wanted,
         retry=row.parameters if row.action == OperationAction.RETRY else None,
         resume=row.parameters if row.action == OperationAction.RESUME else None,
+        replay=_replay(row) if row.action == OperationAction.REPLAY else None,
         rate=row.rate,
         undoes=row.undoes_id,
         undoable=is_undoable(row),
@@ -306,6 +326,11 @@ def shown(row: OperationRow) -> RunOperationShape:
         started_at=row.started_at,
         completed_at=row.completed_at,
     )
+
+
+def _replay(row: OperationRow) -> JsonObject:
+    events = row.selection.get("events")
+    return row.parameters if events is None else {**row.parameters, "filter": events}
 
 
 def is_undoable(row: OperationRow) -> bool:

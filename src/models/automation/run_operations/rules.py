@@ -28,10 +28,14 @@ ROOM_PAUSE = 1.0
 
 
 class OperationAction(StrEnum):
+    """The treatment of each run of an operation."""
+
     CANCEL = "cancel"
     RETRY = "retry"
     RESUME = "resume"
     UNDO = "undo"
+    REPLAY = "replay"
+    """Events of the inbox are replayed: they take the place of the runs."""
 
 
 class OperationStatus(StrEnum):
@@ -86,6 +90,9 @@ def chunk_of(rate: float | None) -> int:
     """The runs that one transaction treats at a rate: as many as in a second, at least one."""
     return CHUNK if rate is None else min(CHUNK, max(1, math.floor(rate)))
 
+
+STARTING = (OperationAction.RETRY, OperationAction.REPLAY)
+"""Actions that start runs, and wait for room."""
 
 UNKNOWN = "Run not found, or you can't edit it."
 _LONGEST_REASON = 500

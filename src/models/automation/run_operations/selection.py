@@ -77,7 +77,7 @@ async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequenc
         source = listed_runs.outerjoin(RUN.id.table, RUN.id == listed_runs.c.id)
         order = (RUN.created_at.nulls_first(), RUN.id, listed_runs.c.place)
         place = func.row_number().over(order_by=order)
-    return await _write(work, select(*_of(operation), place, listed_runs.c.id).select_from(source))
+    return await write_down(work, numbered(operation, place, listed_runs.c.id).select_from(source))
 
 
 async def select_more(
@@ -104,7 +104,7 @@ async def select_more(
     most = MAX_RUNS - operation.selected
     page = part.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(most).subquery()
     turn = func.row_number().over(order_by=(page.c.created_at, page.c.id))
-    count = await _write(work, select(*_of(operation), turn + operation.selected, page.c.id))
+    count = await write_down(work, numbered(operation, turn + operation.selected, page.c.id))
     selection["after"] = [plain(value) for value in last]
     return count, selection, count == most or size < SELECTED_AT_ONCE
 
@@ -138,13 +138,21 @@ async def _select_undone(
     )
     turn = func.row_number().over(order_by=page.c.position)
     last = await work.scalar(select(func.max(page.c.position)))
-    count = await _write(work, select(*_of(operation), turn + operation.selected, page.c.run_id))
+    count = await write_down(work, numbered(operation, turn + operation.selected, page.c.run_id))
     return count, {"position": last}, count < SELECTED_AT_ONCE
 
 
-async def _write(work: UnitOfWork, rows: Select[Any]) -> int:
+async def write_down(work: UnitOfWork, rows: Select[Any]) -> int:
+    """Write down what is treated; returns its number."""
     statement = insert(run_operation_result).from_select(_COLUMNS, rows)
     return (await work.execute(statement.execution_options(preserve_rowcount=True))).rowcount
+
+
+def numbered(
+    operation: OperationRow, position: ColumnElement[Any], run_id: ColumnElement[Any]
+) -> Select[Any]:
+    """The rows of the results, in their order."""
+    return select(*_of(operation), position, run_id)
 
 
 def _of(operation: OperationRow) -> tuple[ColumnElement[Any], ColumnElement[Any]]:

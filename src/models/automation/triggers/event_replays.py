@@ -70,17 +70,14 @@ async def replay(
     """
     seen = await get_event(work, actor, event_id)
     automation_id = body.automation_id
-    level = await visible.level(work, actor, automation_id)
-    if level < Level.VIEW:
+    if await visible.level(work, actor, automation_id) < Level.VIEW:
         raise NotFoundError("automation")
     if automation_id not in {outcome.automation_id for outcome in seen.outcomes}:
         raise ValidationError.at("automationId", "The event did not reach this automation.")
-    if level < Level.EDIT:
-        raise DeniedError("You need edit access to the automation.")
+    version = await version_to_replay(work, actor, body)
     event = await find_event(work, actor, event_id)
     earlier = await _first_run(work, event, automation_id)
     payload = _kept(event) if earlier is None else earlier.trigger_payload
-    version = await _version(work, actor, body)
     run_id = derived_id(replay_id, "run")
     if body.test:
         named = str(version.version_id)
@@ -147,8 +144,14 @@ def _kept(event: KeptEvent) -> JsonObject:
     return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}
 
 
-async def _version(work: UnitOfWork, actor: Actor, body: ReplayEvent) -> RunnableVersion:
+async def version_to_replay(work: UnitOfWork, actor: Actor, body: ReplayEvent) -> RunnableVersion:
+    """The version that runs. Raises as `replay` does for the automation and the version."""
     automation_id = body.automation_id
+    level = await visible.level(work, actor, automation_id)
+    if level < Level.VIEW:
+        raise NotFoundError("automation")
+    if level < Level.EDIT:
+        raise DeniedError("You need edit access to the automation.")
     if isinstance(body.version, int):
         return await runnable_versions.numbered(work, actor, automation_id, body.version)
     if body.version == "draft":

@@ -1,4 +1,7 @@
-"""Change sets keep requests that are proposed, and transactions that are kept may capture rows."""
+"""Change sets keep requests that are proposed, in transactions that capture rows and are kept.
+
+Operations over runs replay events.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +13,7 @@ branch_labels = None
 depends_on = None
 
 SOURCES = "ck_change_set_source"
+ACTIONS = "ck_run_operation_ck_run_operation_action"
 CLOSED = "ck_change_set_closed_without_request"
 
 NUMBER = """
@@ -56,6 +60,10 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f(CLOSED), "change_set", "sealed_request IS NULL OR completed_at IS NULL"
     )
+    op.drop_constraint(op.f(ACTIONS), "run_operation", type_="check")
+    op.create_check_constraint(
+        op.f(ACTIONS), "run_operation", "action IN ('cancel', 'retry', 'resume', 'undo', 'replay')"
+    )
     # The driver takes a statement as it is: SQLAlchemy would read `:` as a parameter.
     cursor = op.get_bind().connection.cursor()
     cursor.execute(NUMBER.format(but_not=BUT_NOT_KEPT))
@@ -64,6 +72,15 @@ def upgrade() -> None:
 def downgrade() -> None:
     cursor = op.get_bind().connection.cursor()
     cursor.execute(NUMBER.format(but_not=""))
+    op.execute(
+        "DELETE FROM run_operation_result USING run_operation"
+        " WHERE run_operation.id = run_operation_result.operation_id AND action = 'replay'"
+    )
+    op.execute("DELETE FROM run_operation WHERE action = 'replay'")
+    op.drop_constraint(op.f(ACTIONS), "run_operation", type_="check")
+    op.create_check_constraint(
+        op.f(ACTIONS), "run_operation", "action IN ('cancel', 'retry', 'resume', 'undo')"
+    )
     op.execute("DELETE FROM change_set WHERE source = 'request'")
     op.drop_constraint(op.f(CLOSED), "change_set", type_="check")
     op.drop_constraint(op.f(SOURCES), "change_set", type_="check")

@@ -1,0 +1,84 @@
+"""Replaying many events of the inbox for one automation: the events are what is treated.
+
+The id of a replay follows from the operation and the event, and that of its run from the replay, so
+an event is replayed once however often a step is repeated.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, func, select, tuple_
+
+from models.automation.inbox.queries import EventQuery, concerned_events
+from models.automation.inbox.rules import WITH_RUN, EventOutcome
+from models.automation.run_operations.rules import (
+    MAX_RUNS,
+    SELECTED_AT_ONCE,
+    OperationRow,
+    RunOutcome,
+    Treated,
+    reason_of,
+)
+from models.automation.run_operations.selection import numbered, write_down
+from models.automation.triggers.event_replays import ReplayEvent, replay
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.pagination import native, plain
+from runtime.database import UnitOfWork
+from runtime.derived_ids import derived_id
+from runtime.errors import PlatformError, UnavailableError
+
+
+async def select_events(
+    work: UnitOfWork, actor: Actor, operation: OperationRow
+) -> tuple[int, JsonObject, bool]:
+    """Write down the next events of a filter, the oldest first.
+
+    Returns their number, the selection that continues behind them, and whether they are the last.
+    """
+    selection = dict(operation.selection)
+    events = matching_events(actor, operation.parameters, selection["events"])
+    moment, event_id = events.selected_columns
+    if "after" in selection:
+        events = events.where(tuple_(moment, event_id) > tuple_(*map(native, selection["after"])))
+    most = min(SELECTED_AT_ONCE, MAX_RUNS - operation.selected)
+    page = events.order_by(moment, event_id).limit(most).subquery()
+    last = await work.first(
+        select(page.c.received_at, page.c.id, func.count().over().label("size"))
+        .order_by(page.c.received_at.desc(), page.c.id.desc())
+        .limit(1)
+    )
+    if last is None:
+        return 0, selection, True
+    turn = func.row_number().over(order_by=(page.c.received_at, page.c.id))
+    count = await write_down(work, numbered(operation, turn + operation.selected, page.c.id))
+    selection["after"] = [plain(last.received_at), plain(last.id)]
+    return count, selection, last.size < most
+
+
+def matching_events(actor: Actor, parameters: JsonObject, wanted: JsonObject) -> Select[tuple[()]]:
+    """The events of a filter that concerned the automation: when they came, and their ids."""
+    query = EventQuery.model_validate(wanted, strict=False)
+    return concerned_events(actor, Id(parameters["automationId"]), query)
+
+
+async def replay_events(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, event_ids: Sequence[Id]
+) -> Sequence[Treated]:
+    """Replay these events, in their order."""
+    body = ReplayEvent.model_validate(operation.parameters, strict=False)
+    treated: list[Treated] = []
+    for event_id in event_ids:
+        replay_id = derived_id(operation.id, event_id, "replay")
+        try:
+            async with work.savepoint():
+                outcome = await replay(work, actor, event_id, replay_id, body)
+        except UnavailableError:
+            raise
+        except PlatformError as error:
+            treated.append(Treated(event_id, RunOutcome.FAILED, reason_of(error)))
+            continue
+        if EventOutcome(outcome.outcome) in WITH_RUN:
+            treated.append(Treated(event_id, RunOutcome.SUCCEEDED, new_run_id=outcome.run_id))
+        else:
+            treated.append(Treated(event_id, RunOutcome.SKIPPED, outcome.reason))
+    return treated
