@@ -5,6 +5,7 @@ from temporalio import activity
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
+from models.automation.run_operations.commands import end_operation
 from models.automation.run_operations.execution import advance
 from models.automation.run_operations.rules import OperationRow, OperationStatus
 from models.automation.run_operations.tables import RUN_OPERATIONS
@@ -63,7 +64,7 @@ class RunOperationActivities:
             row = await _held(work, workflow_id)
             if row is None:
                 return CLOSED
-            await lifecycle.finish(work, RUN_OPERATIONS, [row.id], status, error=error)
+            await end_operation(work, row, status, error)
             return status.value
 
 

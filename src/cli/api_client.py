@@ -28,6 +28,12 @@ class ApiClient:
         )
         self.workspace = f"/v1/workspaces/{workspace_id}"
 
+    async def changes(self, method: str, path: str, **given: Any) -> Json:
+        """The changes that a call would make. Raises RefusedError and StartError."""
+        given["headers"] = {**given.get("headers", {}), "Prefer": "dry-run"}
+        changes: Json = (await self._answer(method, path, **given))["changes"]
+        return changes
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -39,11 +45,14 @@ class ApiClient:
 
     async def call(self, method: str, path: str, **given: Any) -> Any:
         """The `data` of the answer. Raises RefusedError and StartError."""
+        return (await self._answer(method, path, **given))["data"]
+
+    async def _answer(self, method: str, path: str, **given: Any) -> Json:
         try:
             answer = await self.http.request(method, path, **given)
         except (httpx2.TransportError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):
             raise StartError(f"Can't reach the platform at {self.base_url}.") from None
-        return read(answer)["data"]
+        return read(answer)
 
 
 def read(answer: httpx2.Response) -> Json:

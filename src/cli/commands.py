@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.client.event_commands import events
+from cli.client.impact import impact
 from cli.client.import_commands import import_file, legacy_import, refresh
 from cli.client.incident_commands import incidents
 from cli.client.profiles import profile
@@ -70,6 +71,7 @@ for command in (
     openapi,
     demo,
     convert,
+    impact,
 ):
     app.command()(command)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from cli.api_client import ApiClient, Json
+from cli.client.impact import print_changes
 from cli.client.output import clock, list_of, plain, print_json, print_rows
 from cli.client.profiles import Place, connected
 from cli.console import StartError, say, terminal
@@ -51,6 +52,7 @@ class Replay:
     automation: str | None
     version: str
     test: bool
+    dry_run: bool
 
 
 async def replay_event(place: Place, event_id: str, choice: Replay, *, as_json: bool) -> None:
@@ -59,7 +61,11 @@ async def replay_event(place: Place, event_id: str, choice: Replay, *, as_json: 
         automation = choice.automation or await _only_automation(client, event_id)
         version = int(choice.version) if choice.version.isdecimal() else choice.version
         body = {"automationId": automation, "version": version, "test": choice.test}
-        outcome = await client.call("POST", f"{_path(client, event_id)}/replay", json=body)
+        path = f"{_path(client, event_id)}/replay"
+        if choice.dry_run:
+            print_changes(await client.changes("POST", path, json=body), as_json=as_json)
+            return
+        outcome = await client.call("POST", path, json=body)
     if as_json:
         print_json(outcome)
         return

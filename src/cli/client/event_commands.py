@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from cli.client.impact import DRY_RUN
 from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, run_command
 
 events = typer.Typer(
@@ -73,6 +74,7 @@ def replay(  # the options of the command
     automation: _AUTOMATION = None,
     version: Annotated[str, typer.Option(help="published, draft, or a number.")] = "published",
     test: Annotated[bool, typer.Option("--test", help="Simulate external calls.")] = False,
+    dry_run: DRY_RUN = False,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
@@ -80,7 +82,7 @@ def replay(  # the options of the command
     """Start a run of an event. Without --automation, of the only one that it reached."""
     from cli.client.event_calls import Replay, replay_event
 
-    wanted = Replay(automation, version, test)
+    wanted = Replay(automation, version, test, dry_run)
     run_command(replay_event((profile, state_dir), event, wanted, as_json=json))
 
 

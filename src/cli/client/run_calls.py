@@ -11,6 +11,7 @@ import typer
 
 from cli.api_client import ApiClient, Json, RefusedError
 from cli.client.following import follow
+from cli.client.impact import print_changes
 from cli.client.output import (
     clock,
     list_of,
@@ -162,10 +163,16 @@ def _now() -> str:
     return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-async def retry_run(place: Place, run_id: str, body: Mapping[str, str], *, as_json: bool) -> None:
-    """Run a run again. Raises StartError."""
+async def retry_run(
+    place: Place, run_id: str, body: Mapping[str, str], *, dry_run: bool, as_json: bool
+) -> None:
+    """Run a run again, or show what that would change. Raises StartError."""
     async with await connected(place) as client:
         path = await path_of(client, run_id)
+        if dry_run:
+            changes = await client.changes("POST", f"{path}/retry", json=dict(body))
+            print_changes(changes, as_json=as_json)
+            return
         run = await client.call("POST", f"{path}/retry", json=dict(body))
         page = page_of(client, run)
     if as_json:
@@ -175,10 +182,14 @@ async def retry_run(place: Place, run_id: str, body: Mapping[str, str], *, as_js
     say(aside(), f"Open: {page}")
 
 
-async def cancel_run(place: Place, run_id: str, *, as_json: bool) -> None:
-    """Cancel a run. Raises StartError."""
+async def cancel_run(place: Place, run_id: str, *, dry_run: bool, as_json: bool) -> None:
+    """Cancel a run, or show what that would change. Raises StartError."""
     async with await connected(place) as client:
         path = await path_of(client, run_id)
+        if dry_run:
+            changes = await client.changes("POST", f"{path}/cancel", json={})
+            print_changes(changes, as_json=as_json)
+            return
         run = await client.call("POST", f"{path}/cancel", json={})
     if as_json:
         print_json(run)

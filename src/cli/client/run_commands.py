@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from cli.client.impact import DRY_RUN
 from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run_command
 
 runs = typer.Typer(
@@ -92,6 +93,7 @@ def retry(
     version: Annotated[
         str, typer.Option(metavar="own|published", help="Its own version, or the published one.")
     ] = "own",
+    dry_run: DRY_RUN = False,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
@@ -100,17 +102,22 @@ def retry(
     from cli.client.run_calls import retry_run
 
     body = retry_body(begin, version)
-    run_command(retry_run((profile, state_dir), run, body, as_json=json))
+    call = retry_run((profile, state_dir), run, body, dry_run=dry_run, as_json=json)
+    run_command(call)
 
 
 @runs.command()
 def cancel(
-    run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+    run: _RUN,
+    dry_run: DRY_RUN = False,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
 ) -> None:
     """Cancel a run. A run that has ended is not changed."""
     from cli.client.run_calls import cancel_run
 
-    run_command(cancel_run((profile, state_dir), run, as_json=json))
+    run_command(cancel_run((profile, state_dir), run, dry_run=dry_run, as_json=json))
 
 
 @runs.command()

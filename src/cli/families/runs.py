@@ -39,7 +39,11 @@ from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, RunStatus
 from models.automation.automation_runs.slots import append_restart, append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
-from models.automation.run_operations.commands import operation_workflow_id, start_execution
+from models.automation.run_operations.commands import (
+    end_operation,
+    operation_workflow_id,
+    start_execution,
+)
 from models.automation.run_operations.rules import OperationRow, OperationStatus
 from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.base import Id
@@ -296,7 +300,4 @@ class RunOperations(WorkFamily[OperationRow]):
         cancelled = end.kind is EndKind.CANCELLED
         status = OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED
         async with context.database.transaction() as work:
-            closed = await lifecycle.finish(
-                work, RUN_OPERATIONS, [row.id], status, error=end.reason
-            )
-        return bool(closed)
+            return await end_operation(work, row, status, end.reason)

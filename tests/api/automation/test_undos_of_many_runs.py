@@ -179,6 +179,32 @@ async def test_a_large_run_is_undone_step_by_step(
     ]
 
 
+async def test_a_cancelled_undo_ends_and_can_be_continued(
+    client: Client,
+    automation: UndoneAutomation,
+    tasks: str,
+    space: Space,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "AT_ONCE", 3)
+    run, changed, removed, new = await large(client, automation, tasks)
+    begun = await automation.undo(run)
+    for _ in range(4):
+        await step(space.database, begun["operationId"])
+    read(await client.post(f"{space.path}/run-operations/{begun['operationId']}/cancel"))
+    undo = read(await client.get(f"{automation.path(run)}/undos/{begun['id']}"))
+    assert (undo["status"], 0 < undo["reverted"] < 16) == ("cancelled", True)
+    following = await automation.undo(run)
+    await carry_out(space.database, {"id": following["operationId"]})
+    following = read(await client.get(f"{automation.path(run)}/undos/{following['id']}"))
+    assert following["status"] == "completed"
+    assert undo["reverted"] + following["reverted"] == 16
+    assert [(await related.get(client, one))["title"] for one in changed] == ["one"] * 7
+    assert [(await related.get(client, one))["title"] for one in removed] == ["two"] * 4
+    for record in new:
+        assert (await client.get(f"/v1/records/{record}")).status_code == 404
+
+
 def is_over(state: Advance | str) -> bool:
     return isinstance(state, str) or state.over
 

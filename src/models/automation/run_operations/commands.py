@@ -238,9 +238,19 @@ async def cancel_operation(work: UnitOfWork, actor: Actor, operation_id: Id) -> 
     Raises NotFoundError.
     """
     operation = await visible_operation(work, actor, operation_id, lock=True)
-    ended = await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], OperationStatus.CANCELLED)
+    ended = await end_operation(work, operation, OperationStatus.CANCELLED)
     if ended and operation.status in OPEN_OPERATION:
         await end_execution(work, operation)
+
+
+async def end_operation(
+    work: UnitOfWork, operation: OperationRow, end: OperationStatus, error: str | None = None
+) -> bool:
+    """End an operation whose row is held, with the undo that it has begun; False if it was over."""
+    ended = await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], end, error=error)
+    if ended and operation.action == OperationAction.UNDO:
+        await undos.stop_undos(work, operation.id)
+    return bool(ended)
 
 
 async def undo_operation(

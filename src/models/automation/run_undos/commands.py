@@ -26,6 +26,7 @@ from models.automation.run_undos.rules import (
     MAX_CONFLICTS,
     MAX_SEARCHED,
     STILL_OPEN,
+    STOPPED,
     TOO_MANY,
     UNDO_RUNNING,
     NotUndoableRunError,
@@ -265,3 +266,12 @@ async def _move(work: UnitOfWork, undo_id: Id, values: JsonObject) -> RunUndoRow
         .returning(run_undo)
     )
     return await work.one(statement, "undo", of=RunUndoRow)
+
+
+async def stop_undos(work: UnitOfWork, operation_id: Id) -> None:
+    """End the undo that an operation has begun and does not end; another one may follow."""
+    open_undos = select(run_undo).where(
+        _undo.operation_id == operation_id, _undo.completed_at.is_(None)
+    )
+    for row in await work.rows(open_undos, of=RunUndoRow):
+        await _finish(work, await _move(work, row.id, {"stage": STOPPED}))

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from models.automation.automation_runs.history import OutsideEffect, outside_effects
 from models.automation.automation_runs.queries import load_run
-from models.automation.run_undos.rules import RunUndoRow
+from models.automation.run_undos.rules import STOPPED, RunUndoRow
 from models.automation.run_undos.tables import run_undo
 from models.core.access.rules import Actor
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
@@ -92,7 +92,7 @@ class OutsideNode(Shape):
     failed: int
 
 
-UndoStatus = Literal["preview", "running", "completed"]
+UndoStatus = Literal["preview", "running", "completed", "cancelled"]
 
 
 class RunUndoShape(Shape):
@@ -230,6 +230,12 @@ def outside_nodes(effects: Sequence[OutsideEffect]) -> list[OutsideNode]:
     ]
 
 
+def _status(row: RunUndoRow) -> UndoStatus:
+    if row.completed_at is None:
+        return "running"
+    return "cancelled" if row.stage == STOPPED else "completed"
+
+
 def shown(row: RunUndoRow) -> RunUndoShape:
     """An undo on the wire."""
     return RunUndoShape(
@@ -237,7 +243,7 @@ def shown(row: RunUndoRow) -> RunUndoShape:
         run_id=row.run_id,
         undoes=row.undoes_id,
         operation_id=row.operation_id,
-        status="running" if row.completed_at is None else "completed",
+        status=_status(row),
         runs=row.runs,
         records=row.records,
         reverted=row.reverted,

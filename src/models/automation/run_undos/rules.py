@@ -15,6 +15,9 @@ MAX_SEARCHED = 100
 MAX_CONFLICTS = 1_000
 """Conflicts that an undo keeps; it counts them all."""
 
+STOPPED = "stopped"
+"""The stage of an undo whose operation ended before it: what it has reverted stays."""
+
 STILL_OPEN = "The run is still open. Wait until it ends, or cancel it."
 CALLED_OPEN = "A run that this run called is still open. Wait until it ends, or cancel it."
 TOO_MANY = f"The run called more than {MAX_CALLED:,} runs. Undo those one by one."

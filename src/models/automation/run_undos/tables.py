@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -15,14 +15,20 @@ class RunUndo(SQLModel, table=True):
     """One undo of a run, or of an earlier undo of it (`undoes_id`).
 
     The changes it made are in the histories of records. `stage` and `after_record_id` say how far
-    it has come; `completed_at` is null until it has come to its end. `conflicts` holds the first of
-    `conflict_count`. `operation_id` is the operation over runs that carries it out, if any.
+    it has come; `completed_at` is null until it, or its operation, has come to its end. `conflicts`
+    holds the first of `conflict_count`. `operation_id` is the operation over runs that carries it
+    out, if any.
     """
 
     __tablename__ = "run_undo"
     __table_args__ = (
         same_workspace("run_id", "automation_run.id"),
         Index("ix_run_undo_run_id", "run_id", "id"),
+        Index(
+            "ix_run_undo_operation_id",
+            "operation_id",
+            postgresql_where=text("completed_at IS NULL AND operation_id IS NOT NULL"),
+        ),
     )
 
     id: Id = Field(primary_key=True)

@@ -91,6 +91,19 @@ class Reference:
     by_id: bool = False
     """A field is named by its id, which no rename changes."""
 
+    def at(self, place: Place, node: str) -> "Reference":
+        """The same reference at another place, in a node. Thousands are read for one answer."""
+        return Reference(
+            subject=self.subject,
+            place=place,
+            access=self.access,
+            spelling=self.spelling,
+            read=self.read,
+            node=node,
+            cleared=self.cleared,
+            by_id=self.by_id,
+        )
+
     @property
     def path(self) -> str:
         """The place as people read it, the member included; that of a node is below the node."""
@@ -278,12 +291,12 @@ def text_references(reads: Reads, *place: str | int) -> Iterator[Reference]:
 
 def below(references: Iterable[Reference], *place: str | int) -> Iterator[Reference]:
     """References with their places below another."""
-    return (replace(one, place=(*place, *one.place)) for one in references)
+    return (one.at((*place, *one.place), one.node) for one in references)
 
 
 def in_node(references: Iterable[Reference], node: str) -> Iterator[Reference]:
     """References of a node of a graph."""
-    return (replace(one, node=node) for one in references)
+    return (one.at(one.place, node) for one in references)
 
 
 def cleared(references: Iterable[Reference]) -> Iterator[Reference]:

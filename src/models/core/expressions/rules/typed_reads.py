@@ -272,7 +272,7 @@ class _Reader:
             token = self._key_token(node)
             if token is None:
                 return self._index_end(node)
-            at = self.source.read.index(token)
+            at = next(at for at, one in enumerate(self.source.read) if one is token)
             closes = self.source.read[at + 1 : at + 2]
             bracketed = token.kind == "string" and [one.text for one in closes] == ["]"]
             return at + 1 if bracketed else at

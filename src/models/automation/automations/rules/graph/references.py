@@ -45,7 +45,6 @@ from models.core.references.rules import (
     SubjectKind,
     below,
     filter_leaves,
-    in_node,
     key_at,
     members_at,
     named_at,
@@ -151,8 +150,9 @@ def _leaf_references(path: Reads, operand: object, at: Place) -> Iterator[Refere
 def _ids_of(config: JsonObject) -> Iterator[Reference]:
     """The things that the top level of a config names by id, literal bindings unwrapped."""
     for key, kind in _IDS.items():
-        place, value = _unwrapped((key,), config.get(key))
-        yield from named_at(kind, value, *place)
+        if key in config:
+            place, value = _unwrapped((key,), config[key])
+            yield from named_at(kind, value, *place)
 
 
 def _unwrapped(place: Place, value: object) -> tuple[Place, object]:
@@ -304,8 +304,9 @@ def graph_references(
     references += below(failure, "graph")
     reader = _GraphReader(graph, payload)
     for index, node in enumerate(graph.get("nodes", ())):
-        references += below(
-            in_node(reader.node_references(node), node["id"]), "graph", "nodes", index
+        node_id, place = node["id"], ("graph", "nodes", index)
+        references += (
+            one.at((*place, *one.place), node_id) for one in reader.node_references(node)
         )
     return references
 
@@ -384,7 +385,7 @@ def step_references(
     """References of the parameters of a step, each in its config or in the input over it."""
     for reference in references:
         part = "input" if reference.place[0] in inputs else "config"
-        yield replace(reference, place=(*place, part, *reference.place))
+        yield reference.at((*place, part, *reference.place), reference.node)
 
 
 def _parameters(node: JsonObject) -> JsonObject:

@@ -1,14 +1,14 @@
 """Change sets keep requests that are proposed, in transactions that capture rows and are kept.
 
-Operations over runs replay events.
+Operations over runs replay events, and end their open undos when they end.
 """
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0102"
-down_revision = "0101"
+revision = "0105"
+down_revision = "0104"
 branch_labels = None
 depends_on = None
 
@@ -64,6 +64,17 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f(ACTIONS), "run_operation", "action IN ('cancel', 'retry', 'resume', 'undo', 'replay')"
     )
+    op.create_index(
+        "ix_run_undo_operation_id",
+        "run_undo",
+        ["operation_id"],
+        postgresql_where=sa.text("completed_at IS NULL AND operation_id IS NOT NULL"),
+    )
+    op.execute(
+        "UPDATE run_undo SET stage = 'stopped', completed_at = run_operation.completed_at"
+        " FROM run_operation WHERE run_operation.id = run_undo.operation_id"
+        " AND run_undo.completed_at IS NULL AND run_operation.completed_at IS NOT NULL"
+    )
     # The driver takes a statement as it is: SQLAlchemy would read `:` as a parameter.
     cursor = op.get_bind().connection.cursor()
     cursor.execute(NUMBER.format(but_not=BUT_NOT_KEPT))
@@ -72,6 +83,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     cursor = op.get_bind().connection.cursor()
     cursor.execute(NUMBER.format(but_not=""))
+    op.drop_index("ix_run_undo_operation_id", table_name="run_undo")
     op.execute(
         "DELETE FROM run_operation_result USING run_operation"
         " WHERE run_operation.id = run_operation_result.operation_id AND action = 'replay'"

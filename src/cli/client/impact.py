@@ -1,0 +1,86 @@
+"""`workspace impact`, the places that name a thing, and `--dry-run`, the changes of a command."""
+
+from typing import Annotated
+
+import typer
+
+from cli.api_client import Json
+from cli.client.profiles import JSON, PROFILE, STATE_DIR, Place, run_command
+
+DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Show the changes; change nothing.")]
+
+_PLACES = ("KIND", "LABEL", "VERSION", "NODE", "PATH", "ACCESS", "BREAKS")
+_RESOURCES = ("CHANGE", "KIND", "ID", "KEYS")
+
+
+def impact(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="field, option, database, secret, …")],
+    thing: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Its id; of an option, that of its field.")
+    ] = None,
+    *,
+    key: Annotated[str | None, typer.Option(help="Key of an option, or name of a secret.")] = None,
+    change: Annotated[str, typer.Option(help="delete, rename or convert.")] = "delete",
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """List the places that name a thing, and what a change of it breaks.
+
+    Exits with 1 when something breaks, and with 3 on an API error.
+    """
+    wanted = {"kind": kind, "id": thing, "key": key, "change": change}
+    body = {name: value for name, value in wanted.items() if value is not None}
+    run_command(print_impact((profile, state_dir), body, as_json=json))
+
+
+async def print_impact(place: Place, body: Json, *, as_json: bool) -> None:
+    """Print the impact of a change, and exit with 1 when it breaks something. Raises StartError."""
+    from cli.client.output import plain, print_json, print_rows
+    from cli.client.profiles import connected
+    from cli.console import say, terminal
+
+    async with await connected(place) as client:
+        answer = await client.call("POST", f"{client.workspace}/impact", json=body)
+    if as_json:
+        print_json(answer)
+    else:
+        rows = [
+            (
+                one["kind"],
+                plain(one["label"]),
+                one.get("version", ""),
+                plain(one.get("nodeId", "")),
+                plain(one["path"]),
+                one["access"],
+                "yes" if one["breaks"] else "no",
+            )
+            for one in answer["places"]
+        ]
+        print_rows(terminal(), _PLACES, rows, empty="No places.")
+        hidden = f", {answer['hidden']} not visible to you" if answer["hidden"] else ""
+        say(terminal(), f"{answer['total']} places, {answer['breaking']} break{hidden}.")
+    if answer["breaking"]:
+        raise typer.Exit(1)
+
+
+def print_changes(changes: Json, *, as_json: bool) -> None:
+    """Print the changes of a dry run."""
+    from cli.client.output import plain, print_json, print_rows
+    from cli.console import say, terminal
+
+    if as_json:
+        print_json(changes)
+        return
+    rows = [
+        (one["operation"], one["kind"], one["id"], ", ".join(map(plain, one["changedKeys"])))
+        for one in changes["resources"]
+    ]
+    print_rows(terminal(), _RESOURCES, rows, empty="No changes.")
+    for one in changes["automations"]:
+        say(terminal(), f"Starts {plain(one['label'])}: {one['runs']} runs.")
+    for one in changes["messages"]:
+        say(terminal(), f"Sends {one['count']} by {one['channel']}.")
+    for one in changes["work"]:
+        say(terminal(), f"{one['intent'].capitalize()}: {one['count']} {one['family']}.")
+    say(terminal(), "Dry run. Nothing was changed.")
