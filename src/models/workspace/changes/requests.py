@@ -5,6 +5,7 @@ change is no longer what its author saw (docs/adr/0153).
 """
 
 import json
+import typing
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -14,7 +15,6 @@ from pydantic import JsonValue
 from sqlalchemy import BigInteger, Text, cast, delete, func, insert, select
 
 from models.automation.automations.rules.language.bindings import written
-from models.automation.inbox.rules import masked
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.bounds import Bound
@@ -50,6 +50,7 @@ from runtime.errors import (
     PayloadTooLargeError,
     PlatformError,
 )
+from runtime.redaction import without_named_secrets
 
 MAX_BODY = 256 * 1024
 """Bytes of the body of a request that is proposed."""
@@ -164,8 +165,7 @@ def shown_body(body: bytes) -> JsonValue:
     """The body of a request without credentials, and without what is named like a secret."""
     if not body:
         return None
-    without: JsonValue = masked(hidden(json.loads(body), written))  # type: ignore[assignment]
-    return without
+    return typing.cast("JsonValue", without_named_secrets(hidden(json.loads(body), written)))
 
 
 def _packed(sent: SentRequest) -> bytes:
