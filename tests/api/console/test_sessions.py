@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, select, update
 
 from api.console.shell import local_path
+from models.messages.realtime_tickets import realtime_ticket
 from models.people.browser_sessions import (
     IDLE,
     LIFETIME,
@@ -394,3 +395,22 @@ async def test_a_person_without_a_workspace_creates_one(
         assert forged.status_code == 403
     async with Visitor(app) as nobody:
         assert (await nobody.post("/workspaces", data={"name": "Mine"})).status_code in {303, 403}
+
+
+async def test_a_page_follows_the_workspace_for_a_quarter_of_an_hour(
+    owner: Visitor, space: Space
+) -> None:
+    path = f"{space.path}/realtime/ticket"
+    any_type = {"Accept": "*/*"}
+    token = {"X-CSRF-Token": await owner.token(), **any_type}
+    assert (await owner.post(path, headers=any_type)).status_code == 403
+    answer = await owner.post(path, headers=token)
+    assert answer.status_code in {200, 201}, answer.text
+    async with space.database.reading() as work:
+        mine = realtime_ticket.c.user_id == space.user_id
+        statement = select(realtime_ticket.c.session_expires_at - func.now()).where(mine)
+        left = await work.scalar(statement)
+    assert timedelta() < left <= timedelta(minutes=15)
+    # A session that is signed out gets no other ticket.
+    await owner.post("/sign-out", headers={"X-CSRF-Token": token["X-CSRF-Token"]})
+    assert (await owner.post(path, headers=token)).status_code == 401

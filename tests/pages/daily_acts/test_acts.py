@@ -11,6 +11,7 @@ import pytest
 
 from tests.pages.daily_acts.view_acts import tasks
 from tests.support.browser import Page
+from tests.support.patience import eventually
 from tests.support.person import Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -134,7 +135,14 @@ async def test_an_import_is_undone(page: Page, person: Person) -> None:
     button = "document.querySelector(\"form[action$='/undo'] button\")"
     await page.until(f"{button} !== null")
     await page.evaluate(f"{button}.click()")
-    await page.until("document.body.innerText.includes('2 records reverted')")
+    await page.until("document.querySelector(\"form[action$='/undo']\") === null")
+    path = await page.evaluate("location.href")
+
+    async def is_undone() -> bool:
+        await page.open(path)
+        return "Undone" in await page.text("main")
+
+    await eventually(is_undone, what="the import that is undone")
 
 
 @pytest.mark.long
