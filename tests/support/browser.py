@@ -16,7 +16,7 @@ from tests.support.patience import ENOUGH, eventually
 
 Json = dict[str, Any]
 
-CHROMIUM = next(
+CHROMIUM: str | None = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
     None,
 )
