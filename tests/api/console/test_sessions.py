@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, select, update
 
 from api.console.shell import local_path
-from models.messages.realtime_tickets import realtime_ticket
+from models.messages.realtime import realtime_ticket
 from models.people.browser_sessions import (
     IDLE,
     LIFETIME,
