@@ -110,15 +110,15 @@ async def _databases_of_views(
     request: ApiRequest, blocks: Sequence[BlockTree]
 ) -> Mapping[str, str]:
     """The databases of the views that a dashboard shows, by the ids of the views."""
-    found: dict[str, str] = {}
+    databases: dict[str, str] = {}
     for tree in blocks:
         view_id = parse_id(str(tree.content.get("viewId", "")))
         if tree.kind != "view" or view_id is None:
             continue
         with suppress(NotFoundError):
             view = await view_definition(request.work, request.actor.workspace_id, view_id)
-            found[str(view_id)] = str(view.database_id)
-    return found
+            databases[str(view_id)] = str(view.database_id)
+    return databases
 
 
 async def _facts(

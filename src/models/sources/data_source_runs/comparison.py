@@ -228,15 +228,15 @@ async def count_keyed(
         .order_by(entry.c.place, RECORD.id)
         .subquery()
     )
-    found = await work.first(
+    counts = await work.first(
         select(
             func.count().label("matched"),
             func.count().filter(matched.c.is_same).label("unchanged"),
         ).select_from(matched)
     )
-    assert found is not None
-    updated = found.matched - found.unchanged
-    return {"new": len(rows) - found.matched, "updated": updated, "unchanged": found.unchanged}
+    assert counts is not None
+    updated = counts.matched - counts.unchanged
+    return {"new": len(rows) - counts.matched, "updated": updated, "unchanged": counts.unchanged}
 
 
 def _without_title(row: JsonObject) -> JsonObject:
