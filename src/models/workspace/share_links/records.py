@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from models.content.items.queries import item_of_target, placement, target_of
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemRow
-from models.content.surfaces.tables import Block
 from models.core.access.rules import Level, level_on
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import load_schema
@@ -125,8 +125,16 @@ _LISTED = 10
 """The records of a list on a dashboard."""
 
 
+class Widget(Protocol):
+    """A block of a dashboard."""
+
+    id: Id
+    kind: str
+    content: JsonObject
+
+
 async def figures_of(
-    work: UnitOfWork, keys: KeyRing, link: ShareLink, blocks: Sequence[Block]
+    work: UnitOfWork, keys: KeyRing, link: ShareLink, blocks: Sequence[Widget]
 ) -> Mapping[Id, SharedFigures]:
     """The values that charts, numbers and lists show to visitors, by the ids of their blocks.
 
