@@ -95,8 +95,9 @@ async def claiming_worker(idle: Engine, *run_ids: Id) -> AutomationRunActivities
     """The activities of a process whose relay has claimed the runs."""
     limits = Limits(rows=20, starting=8, ahead=10, running=RUNNING)
     async with idle.database.statement() as work:
-        claimed = (await claim(work, limits, [], [], of_one=7)).rows
-    assert {row.subject_id for row in claimed} == {*run_ids}
+        rows = (await claim(work, limits, [], [], of_one=7)).rows
+    claimed = [row for row in rows if row.subject_id in run_ids]
+    assert len(claimed) == len(run_ids)
     starts = RunStarts()
     for row in claimed:
         starts.started(row.subject_id, row.workspace_id, claimed_header(row))

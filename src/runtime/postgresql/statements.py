@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Generic, cast, overload
 
 import psycopg
@@ -112,30 +112,15 @@ async def run_prepared(
 ) -> psycopg.AsyncCursor[Any]:
     """Send a statement, which the connection prepares, to the driver."""
     driver = await work.driver()
-    numbered, names = _numbered(text)
-    cursor: psycopg.AsyncRawCursor[Any] = psycopg.AsyncRawCursor(driver, row_factory=rows)
+    cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=rows)
     try:
         # By default the driver prepares a statement at its sixth execution on a connection.
-        await cursor.execute(numbered, [parameters[name] for name in names], prepare=True)
+        await cursor.execute(text, parameters, prepare=True)
     except psycopg.OperationalError:
         if driver.closed:
             await work.lost()
         raise
     return cursor
-
-
-@lru_cache(maxsize=1024)
-def _numbered(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with numbers for its parameters, and the names of these.
-
-    The driver would find them in a text of more than 4,096 characters at each execution.
-    """
-    numbers: dict[str, int] = {}
-
-    def number(match: re.Match[str]) -> str:
-        return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
-
-    return PARAMETER.sub(number, text).replace("%%", "%"), tuple(numbers)
 
 
 def _with_constants(compiled: SQLCompiler) -> str:
