@@ -133,7 +133,7 @@ async def report_tab(
     )
     seen = {"user_id": row.excluded.user_id, "seen_at": row.excluded.seen_at}
     await work.execute(row.on_conflict_do_update(index_elements=["place_id", "tab_id"], set_=seen))
-    others = (
+    statement = (
         select(open_tab.c.user_id)
         .distinct()
         .where(
@@ -144,7 +144,7 @@ async def report_tab(
         .order_by(open_tab.c.user_id)
         .limit(MOST_OTHERS)
     )
-    return [row.user_id for row in await work.rows(others, of=OpenTab)]
+    return [row.user_id for row in await work.rows(statement, of=OpenTab)]
 
 
 async def leave_tab(work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id) -> None:

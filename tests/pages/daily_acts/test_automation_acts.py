@@ -121,6 +121,48 @@ async def tab_to(hand: Hand, label: str) -> None:
     raise AssertionError(f"no Tab leads to {label}")
 
 
+async def built_by_keys(hand: Hand) -> None:
+    """A schedule, a condition and a new record."""
+    # The trigger: a schedule.
+    await hand.page.evaluate(f"{one(face(':trigger'))}.focus()")
+    await hand.key("Enter")
+    await hand.page.until("document.querySelector('.panel-of') !== null")
+    await tab_to(hand, "Starts")
+    await hand.key("s")
+    await hand.page.until("document.querySelector('#trigger-kind').value === 'schedule'")
+    # Control and Enter lead from each node to the next one.
+    await hand.key("Enter", 2)
+    await hand.page.until(f"{FOCUS}.classList.contains('find-node')")
+    await hand.type("condition")
+    await hand.key("Enter")
+    await hand.page.until(f"{FOCUS}.classList.contains('ace_text-input')")
+    await hand.type("trig")
+    popup = "getComputedStyle(document.querySelector('.ace_autocomplete')).display"
+    await hand.page.until(f"{popup} !== 'none'")
+    await hand.key("Enter")
+    await hand.type(".timezone != ''")
+    await hand.key("Enter", 2)
+    await hand.page.until(f"{FOCUS}.classList.contains('find-node')")
+    await hand.type("create")
+    await hand.key("Enter")
+    await hand.page.until(f"{FOCUS}.tagName === 'SELECT' && {FOCUS}.options.length > 1")
+    await hand.key("o")
+    await tab_to(hand, "Title")
+    await hand.type("By keys")
+
+
+async def tried_by_keys(hand: Hand) -> None:
+    """Close the panel, and start a test by the button that Tab leads to."""
+    await hand.key("Escape")
+    await hand.page.evaluate("document.querySelector('#editor-tabs a').focus()")
+    await tab_to(hand, "Test")
+    await hand.key("Enter")
+    await hand.page.until("document.querySelector('dialog#test') !== null")
+    await tab_to(hand, "Run test")
+    await hand.key("Enter")
+    await hand.page.until("document.querySelector('.canvas-bar[data-run]') !== null")
+
+
 @pytest.mark.long
 async def test_an_automation_is_built_by_keys_alone(page: Page, person: Person) -> None:
     fields = [{"key": "order", "label": "Order", "kind": "number"}]
@@ -130,32 +172,7 @@ async def test_an_automation_is_built_by_keys_alone(page: Page, person: Person) 
     made = await person.call("POST", f"{person.space.path}/automations", by_keys)
     await opened(page, person, made["id"])
     hand = Hand(page)
-    # The trigger: a schedule.
-    await page.evaluate(f"{one(face(':trigger'))}.focus()")
-    await hand.key("Enter")
-    await page.until("document.querySelector('.panel-of') !== null")
-    await tab_to(hand, "Starts")
-    await hand.key("s")
-    await page.until("document.querySelector('#trigger-kind').value === 'schedule'")
-    # Control and Enter lead from each node to the next one.
-    await hand.key("Enter", 2)
-    await page.until(f"{FOCUS}.classList.contains('find-node')")
-    await hand.type("condition")
-    await hand.key("Enter")
-    await page.until(f"{FOCUS}.classList.contains('ace_text-input')")
-    await hand.type("trig")
-    popup = "getComputedStyle(document.querySelector('.ace_autocomplete')).display"
-    await page.until(f"{popup} !== 'none'")
-    await hand.key("Enter")
-    await hand.type(".timezone != ''")
-    await hand.key("Enter", 2)
-    await page.until(f"{FOCUS}.classList.contains('find-node')")
-    await hand.type("create")
-    await hand.key("Enter")
-    await page.until(f"{FOCUS}.tagName === 'SELECT' && {FOCUS}.options.length > 1")
-    await hand.key("o")
-    await tab_to(hand, "Title")
-    await hand.type("By keys")
+    await built_by_keys(hand)
     await saved(page)
     content = await draft(person, made["id"])
     assert content["triggerConfig"]["kind"] == "schedule"
@@ -164,15 +181,7 @@ async def test_an_automation_is_built_by_keys_alone(page: Page, person: Person) 
     assert condition["config"] == {"expression": "trigger.timezone != ''"}
     assert create["config"] == {"databaseId": database["id"], "title": "By keys"}
     assert content["referenceIssues"] == []
-    # A test, by the button that Tab leads to.
-    await hand.key("Escape")
-    await page.evaluate("document.querySelector('#editor-tabs a').focus()")
-    await tab_to(hand, "Test")
-    await hand.key("Enter")
-    await page.until("document.querySelector('dialog#test') !== null")
-    await tab_to(hand, "Run test")
-    await hand.key("Enter")
-    await page.until("document.querySelector('.canvas-bar[data-run]') !== null")
+    await tried_by_keys(hand)
     assert hand.clicks == 0
 
 

@@ -1,4 +1,4 @@
-"""Two people and one draft: each sees the other, and nobody's work is lost without being told."""
+"""Two people and one draft: each sees the other, and no work is lost without a word."""
 
 import json
 
@@ -78,7 +78,7 @@ async def test_changes_of_both_are_in_one_document(page: Page, server: Server) -
 
 
 @pytest.mark.long
-async def test_who_else_edits_is_shown_while_they_do(
+async def test_other_editors_are_shown_while_they_edit(
     page: Page, person: Person, chromium: Protocol
 ) -> None:
     automation_id = await person.automation(small(), publish=False)
@@ -89,7 +89,7 @@ async def test_who_else_edits_is_shown_while_they_do(
         await opened(second, person, automation_id, user_id=other_id)
         await page.until(f"({others}).includes('Also editing: ')")
         await second.until(f"({others}).includes('Also editing: ')")
-        # What one saves, the other sees, and is told.
+        # What one saves, the other sees, and reads so.
         await second.click(face("tell"))
         await fill(second, "label", "Theirs")
         await saved(second)
@@ -116,7 +116,7 @@ async def moved(page: Page, person: Person, automation_id: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("choice", ["Keep both", "Keep mine", "Use theirs"])
-async def test_a_draft_that_has_moved_is_a_choice_that_undo_takes_back(
+async def test_a_draft_that_has_moved_is_a_choice_that_undo_reverts(
     page: Page, person: Person, choice: str
 ) -> None:
     automation_id = await person.automation(small(), publish=False)

@@ -197,9 +197,9 @@ class Other(Shape):
 
 
 class DraftNews(Shape):
-    """What others do to the draft: who has it open, and its state as it is stored."""
+    """The others who have the draft open, and the state of the draft as it is stored."""
 
-    others: list[Other]
+    editors: list[Other]
     updated_at: Moment
     draft_version_id: Id | None = None
 
@@ -220,12 +220,12 @@ async def report_editor(request: ApiRequest, body: Tab) -> Data[DraftNews]:
     else:
         users = await report_tab(work, *place, user_id)
     names = await display_names(work, users)
-    others = [
+    editors = [
         Other(user_id=one, name=names.get(one, "Someone"), is_self=one == user_id) for one in users
     ]
     return Data(
         DraftNews(
-            others=others,
+            editors=editors,
             updated_at=automation.updated_at,
             draft_version_id=automation.draft_version_id,
         )

@@ -532,7 +532,7 @@ async function start() {
     editor.say("Changes that were not saved are restored from this browser.");
   }
   meet(page, (news) => {
-    if (JSON.stringify(news.others) !== JSON.stringify(editor.at.others)) editor.at.others = news.others;
+    if (JSON.stringify(news.editors) !== JSON.stringify(editor.at.others)) editor.at.others = news.editors;
     draft.hear(news);
   });
   const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();

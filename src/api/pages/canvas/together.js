@@ -74,7 +74,7 @@ function entries(base, mine, theirs, ids) {
   return found.length > 0 ? { entryNodeIds: found } : {};
 }
 
-/** Says every few seconds that the draft is open here. Calls `told({others, updatedAt, draftVersionId})`. */
+/** Says every few seconds that the draft is open here. Calls `told({editors, updatedAt, draftVersionId})`. */
 export function meet(page, told) {
   const tabId = crypto.randomUUID();
   const report = async () => {

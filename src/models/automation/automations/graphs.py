@@ -158,7 +158,7 @@ def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
 
 
 FindMailActions = Callable[[UnitOfWork, Id, Collection[Id]], Awaitable[Collection[Id]]]
-"""Takes a workspace and ids; gives those of its actions which send an email."""
+"""Takes a workspace and ids; gives the actions among them that send an email."""
 
 
 async def _no_actions(_work: UnitOfWork, _workspace_id: Id, _ids: Collection[Id]) -> list[Id]:
