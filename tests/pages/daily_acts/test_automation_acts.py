@@ -168,8 +168,8 @@ async def test_an_automation_is_built_by_keys_alone(page: Page, person: Person) 
     fields = [{"key": "order", "label": "Order", "kind": "number"}]
     body = {"label": "Orders", "fields": fields}
     database = await person.call("POST", f"{person.space.path}/databases", body)
-    by_keys = {"label": "By keys", "enabled": True}
-    made = await person.call("POST", f"{person.space.path}/automations", by_keys)
+    path = f"{person.space.path}/automations"
+    made = await person.call("POST", path, {"label": "By keys", "enabled": True})
     await opened(page, person, made["id"])
     hand = Hand(page)
     await built_by_keys(hand)
