@@ -64,6 +64,7 @@ NOT_SEALED = {
             "experiment_unit.unit",
             "file.sha256",
             "idempotency_reply.fingerprint",
+            "form_quota.address",
             "idempotency_reply.request_hash",
             "incident.fingerprint",
             "realtime_ticket.digest",
