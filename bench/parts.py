@@ -26,6 +26,7 @@ from bench.graphs import QUICK_CHAIN, outside_chain
 from bench.growth import growth
 from bench.impact import impact_times
 from bench.imports import import_rates, large_imports, neighbours
+from bench.inbox import inbox_costs, inbox_reads
 from bench.integrations import browse_rate, import_of_files, mount_growth
 from bench.loops import loop_rates, node_costs
 from bench.many import many
@@ -216,6 +217,15 @@ async def _impact(m: Measuring) -> list[Figure]:
     return await impact_times(m.platform, m.rounds)
 
 
+async def _inbox(m: Measuring) -> list[Figure]:
+    figures = [
+        *await inbox_costs(m.platform, m.rounds, m.count),
+        *await inbox_reads(m.platform, m.rounds),
+        *await dry_run_costs(m.platform, m.rounds),
+    ]
+    return [*figures, *await impact_times(m.platform, m.rounds)]
+
+
 async def _console(m: Measuring) -> list[Figure]:
     return await console(m.platform)
 
@@ -274,6 +284,7 @@ PARTS: Mapping[str, Part] = {
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "console": Part("pages of the console with a million rows", _console),
+    "inbox": Part("the inbox of events, the impact of a field, dry runs", _inbox),
     "impact": Part("the impact of a field", _impact),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "many": Part("many runs retried, searched and counted together", _many),

@@ -91,24 +91,24 @@ def sent_request(request: ApiRequest, body: bytes) -> SentRequest:
         if (values := request.headers_named(name))
     }
     query = request.scope["query_string"].decode("latin-1")
-    sent = SentRequest(request.method, request.scope["path"], query, headers, body)
-    sent.check_size()
-    return sent
+    original = SentRequest(request.method, request.scope["path"], query, headers, body)
+    original.check_size()
+    return original
 
 
 async def keep_proposal(
-    request: ApiRequest, operation: Operation, sent: SentRequest, status: int, trial: Trial
+    request: ApiRequest, operation: Operation, original: SentRequest, status: int, trial: Trial
 ) -> Response:
     """Keep the request, and answer with the changes that its author can read."""
-    shown = ProposedRequest(
-        method=sent.method,
-        path=sent.address,
-        body=None if operation.access.hides_body else shown_body(sent.body),
+    display = ProposedRequest(
+        method=original.method,
+        path=original.address,
+        body=None if operation.access.hides_body else shown_body(original.body),
         status=status,
     )
     keys, title = request.services.keys, _title(operation)
     kept = await propose_request(
-        request.work, request.actor, keys, request.new_id, sent, shown, trial, title=title
+        request.work, request.actor, keys, request.new_id, original, display, trial, title=title
     )
     answer = Proposal(proposal=kept, changes=trial.own_changes)
     content = _PROPOSAL.dump_json(answer, by_alias=True)

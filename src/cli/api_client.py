@@ -28,10 +28,10 @@ class ApiClient:
         )
         self.workspace = f"/v1/workspaces/{workspace_id}"
 
-    async def changes(self, method: str, path: str, **given: Any) -> Json:
+    async def changes(self, method: str, path: str, json: Json) -> Json:
         """The changes that a call would make. Raises RefusedError and StartError."""
-        given["headers"] = {**given.get("headers", {}), "Prefer": "dry-run"}
-        changes: Json = (await self._answer(method, path, **given))["changes"]
+        tried = {"json": json, "headers": {"Prefer": "dry-run"}}
+        changes: Json = (await self._answer(method, path, tried))["changes"]
         return changes
 
     async def __aenter__(self) -> Self:
@@ -45,11 +45,11 @@ class ApiClient:
 
     async def call(self, method: str, path: str, **given: Any) -> Any:
         """The `data` of the answer. Raises RefusedError and StartError."""
-        return (await self._answer(method, path, **given))["data"]
+        return (await self._answer(method, path, given))["data"]
 
-    async def _answer(self, method: str, path: str, **given: Any) -> Json:
+    async def _answer(self, method: str, path: str, options: Json) -> Json:
         try:
-            answer = await self.http.request(method, path, **given)
+            answer = await self.http.request(method, path, **options)
         except (httpx2.TransportError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):
             raise StartError(f"Can't reach the platform at {self.base_url}.") from None
         return read(answer)

@@ -255,7 +255,7 @@ class _Pipeline:
     async def _propose(self) -> Response:
         """The answer of a request that is kept, with the changes of its dry run."""
         request = self.request
-        sent = sent_request(request, self.body.raw)
+        original = sent_request(request, self.body.raw)
         async with request.services.shares.held(request.share, heavy=self.operation.heavy):
             async with trying(request) as work:
                 request.begin(work)
@@ -270,16 +270,16 @@ class _Pipeline:
                 trial = await trial_of(work, request.principal, author)
             async with request.services.database.transaction() as work:
                 request.begin(work)
-                return await self._keep_proposal(sent, answer.status_code, trial)
+                return await self._keep_proposal(original, answer.status_code, trial)
 
-    async def _keep_proposal(self, sent: SentRequest, status: int, trial: Trial) -> Response:
+    async def _keep_proposal(self, original: SentRequest, status: int, trial: Trial) -> Response:
         answer = await self._admit()
         if answer is not None:
             return answer
         _, value, _ = body_argument(self.operation, self.body.raw)
 
         async def keep() -> Response:
-            return await keep_proposal(self.request, self.proposed, sent, status, trial)
+            return await keep_proposal(self.request, self.proposed, original, status, trial)
 
         kept = await once(self.request, value, keep, joins=False)
         assert isinstance(kept, Response)
@@ -404,28 +404,28 @@ class _Pipeline:
         return response
 
 
-async def call_within(outer: ApiRequest, sent: SentRequest) -> Response:
+async def call_within(outer: ApiRequest, original: SentRequest) -> Response:
     """The answer of a request that is sent with the rights of another one, in its transaction.
 
     It is about the same workspace. Work that it accepts is not waited for. Raises its refusals.
     """
-    found = outer.app.operation_at(sent.method, sent.path)
+    found = outer.app.operation_at(original.method, original.path)
     if found is None or not is_proposable(found[0]):
         raise NotFoundError("path")
     operation, values = found
-    headers = [(name.encode(), value.encode("latin-1")) for name, value in sent.headers.items()]
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in original.headers.items()]
     scope = {
         **outer.scope,
-        "method": sent.method,
-        "path": sent.path,
-        "raw_path": sent.path.encode(),
-        "query_string": sent.query.encode("latin-1"),
+        "method": original.method,
+        "path": original.path,
+        "raw_path": original.path.encode(),
+        "query_string": original.query.encode("latin-1"),
         "headers": headers,
         "path_params": values,
     }
     request = ApiRequest(scope, outer.receive, outer.services)
     request.begin(outer.work)
-    request.caller, request.roles, request.raw_body = outer.caller, outer.roles, sent.body
+    request.caller, request.roles, request.raw_body = outer.caller, outer.roles, original.body
     request.caller_name, request.share = outer.caller_name, outer.share
     caller = Caller(outer.principal, outer.roles)
     await find(operation, request, caller, enter(operation, request, caller))
@@ -433,7 +433,7 @@ async def call_within(outer: ApiRequest, sent: SentRequest) -> Response:
         raise NotFoundError("path")
     if operation.access.starts_run:
         outer.count_run_starts(1)
-    return await _Pipeline(operation, request, body=Body(sent.body))._called_at_once()
+    return await _Pipeline(operation, request, body=Body(original.body))._called_at_once()
 
 
 _MAX_LOGGED_PATH = 2000

@@ -47,15 +47,15 @@ async def print_impact(place: Place, body: Json, *, as_json: bool) -> None:
     else:
         rows = [
             (
-                one["kind"],
-                plain(one["label"]),
-                one.get("version", ""),
-                plain(one.get("nodeId", "")),
-                plain(one["path"]),
-                one["access"],
-                "yes" if one["breaks"] else "no",
+                naming["kind"],
+                plain(naming["label"]),
+                naming.get("version", ""),
+                plain(naming.get("nodeId", "")),
+                plain(naming["path"]),
+                naming["access"],
+                "yes" if naming["breaks"] else "no",
             )
-            for one in answer["places"]
+            for naming in answer["places"]
         ]
         print_rows(terminal(), _PLACES, rows, empty="No places.")
         hidden = f", {answer['hidden']} not visible to you" if answer["hidden"] else ""
@@ -73,14 +73,14 @@ def print_changes(changes: Json, *, as_json: bool) -> None:
         print_json(changes)
         return
     rows = [
-        (one["operation"], one["kind"], one["id"], ", ".join(map(plain, one["changedKeys"])))
-        for one in changes["resources"]
+        (row["operation"], row["kind"], row["id"], ", ".join(map(plain, row["changedKeys"])))
+        for row in changes["resources"]
     ]
     print_rows(terminal(), _RESOURCES, rows, empty="No changes.")
-    for one in changes["automations"]:
-        say(terminal(), f"Starts {plain(one['label'])}: {one['runs']} runs.")
-    for one in changes["messages"]:
-        say(terminal(), f"Sends {one['count']} by {one['channel']}.")
-    for one in changes["work"]:
-        say(terminal(), f"{one['intent'].capitalize()}: {one['count']} {one['family']}.")
+    for start in changes["automations"]:
+        say(terminal(), f"Starts {plain(start['label'])}: {start['runs']} runs.")
+    for message in changes["messages"]:
+        say(terminal(), f"Sends {message['count']} by {message['channel']}.")
+    for work in changes["work"]:
+        say(terminal(), f"{work['intent'].capitalize()}: {work['count']} {work['family']}.")
     say(terminal(), "Dry run. Nothing was changed.")

@@ -19,7 +19,7 @@ def operations_of(space: Space) -> str:
 
 
 async def filtered_calls(client: Client, space: Space, count: int) -> Json:
-    """A webhook that has filtered so many calls, and would filter them no more."""
+    """A webhook whose filter has let none of its calls start a run."""
     made = await make_hook(client, space, filter={"and": [FILTER]})
     stranger = client.with_token(None)
     for number in range(count):

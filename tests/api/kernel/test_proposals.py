@@ -69,7 +69,7 @@ async def test_a_request_is_kept_and_applied_as_it_was_sent(
     assert await titles(client, records) == ["Bolt"]
 
 
-async def test_what_the_request_changes_must_be_as_it_was_seen(
+async def test_a_change_of_the_same_rows_refuses_a_proposal(
     client: Client, agent: Client, space: Space
 ) -> None:
     records = await make(client, space)

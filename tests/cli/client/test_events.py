@@ -44,6 +44,9 @@ async def test_events_are_listed_shown_and_replayed(
         ] == []
         shown = (await shell.run("events", "show", event_id, "--json")).json
         assert shown["payload"] == {"order": 17}
+        tried = await shell.run("events", "replay", event_id, "--dry-run", "--json")
+        assert tried.code == 0, tried.err
+        assert "automation_run" in {one["kind"] for one in tried.json["counts"]}
         replayed = await shell.run("events", "replay", event_id, "--test", "--json")
         assert replayed.code == 0, replayed.err
         assert (replayed.json["outcome"], replayed.json["replay"]) == ("run", True)

@@ -41,12 +41,8 @@ async def test_a_change_is_explained_before_it_is_made_and_undone(
         listed = await shell.run("impact", "field", field["id"], "--change", "rename")
         assert "places" in listed.out, listed.err
         assert (await shell.run("impact", "secret", "--key", "none")).code == 3
-        tried = await shell.run("runs", "retry", run, "--from", "start", "--dry-run", "--json")
-        assert tried.code == 0, tried.err
-        assert [one["kind"] for one in tried.json["counts"]] == ["automation_run"]
-        said = await shell.run("runs", "retry", run, "--from", "start", "--dry-run")
-        assert "Nothing was changed" in said.out
-        assert (await shell.run("runs", "cancel", run, "--dry-run")).code == 0
+        tried = await shell.run("runs", "cancel", run, "--dry-run")
+        assert (tried.code, "Nothing was changed" in tried.out) == (0, True), tried.err
         preview = await shell.run("runs", "undo", run, "--preview", "--json")
         assert (preview.json["status"], preview.json["reverted"]) == ("preview", 1)
         assert (await related.get(client, record))["data"]["state"] == "after"

@@ -17,7 +17,7 @@ from api.routers.workspace.ai_runs import READ as READ_RUN
 from models.core.access.rules import Scope
 from models.messages.jobs.store import own_job
 from models.people.users import display_name
-from models.workspace.changes import commands, queries, requests
+from models.workspace.changes import commands, queries
 from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
 from models.workspace.changes.shapes import (
     ApplyChanges,
@@ -99,9 +99,7 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     content = read_as(
         ApplyChanges, given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts})
     )
-    proposed = await requests.find_request(work, actor, change_id)
-    if proposed is not None:
-        await api.apply_request(request, proposed, content)
+    if await api.apply_request(request, change_id, content):
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     if content.dry_run:
         keys = request.services.keys

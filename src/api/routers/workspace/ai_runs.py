@@ -16,7 +16,6 @@ from models.workspace.changes.shapes import (
     ProposeChanges,
     RejectChanges,
 )
-from models.workspace.changes.tables import ChangeSet
 from models.workspace.starters import drafts, seeding
 from models.workspace.starters.shapes import (
     DraftWorkspace,
@@ -168,9 +167,8 @@ async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyRes
 async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> Data[ApplyResult]:
     """The answer of apply, for a run and for a change set."""
     actor, keys = request.actor, request.services.keys
-    proposed = await requests.find_request(request.work, actor, change_id)
-    if proposed is not None:
-        return Data(await apply_request(request, proposed, body))
+    if answer := await apply_request(request, change_id, body):
+        return Data(answer)
     if body.dry_run:
         return Data(await commands.try_out(request.work, actor, keys, change_id, body))
     await commands.accept_application(request.work, actor, change_id, request.new_id, body)
@@ -182,20 +180,23 @@ async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> D
 
 
 async def apply_request(
-    request: ApiRequest, proposed: ChangeSet, body: ApplyChanges
-) -> ApplyResult:
-    """The answer of apply, for a change set of one request."""
+    request: ApiRequest, change_id: UUID, body: ApplyChanges
+) -> ApplyResult | None:
+    """The answer of apply for a change set of one request; None for one of operations."""
+    proposed = await requests.find_request(request.work, request.actor, change_id)
+    if proposed is None:
+        return None
     if not body.dry_run:
         return await _sent_as_proposed(request, proposed)
     async with requests.undone(request.work):
         return await _sent_as_proposed(request, proposed)
 
 
-async def _sent_as_proposed(request: ApiRequest, proposed: ChangeSet) -> ApplyResult:
-    work, sent = request.work, requests.opened_request(request.services.keys, proposed)
+async def _sent_as_proposed(request: ApiRequest, proposed: requests.ProposalRow) -> ApplyResult:
+    work, original = request.work, requests.opened_request(request.services.keys, proposed)
     is_kept = not request.is_dry_run
     async with requests.as_proposed(work, request.actor, proposed, is_kept=is_kept):
-        answer = await call_within(request, sent)
+        answer = await call_within(request, original)
     return await requests.close_request(work, proposed, answer.status_code, bytes(answer.body))
 
 

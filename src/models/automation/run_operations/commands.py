@@ -15,7 +15,6 @@ from models.automation.automations import queries as automations
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.run_operations.execution import treat_next, undo_id_of
 from models.automation.run_operations.queries import (
-    BulkReplay,
     BulkResume,
     BulkRetry,
     CancelledRuns,
@@ -28,7 +27,7 @@ from models.automation.run_operations.queries import (
     VersionCount,
     visible_operation,
 )
-from models.automation.run_operations.replays import matching_events
+from models.automation.run_operations.replays import preview_replay
 from models.automation.run_operations.rules import (
     OPEN_OPERATION,
     NotPausedError,
@@ -327,7 +326,7 @@ async def preview_operation(
     """
     parameters = await check_operation(work, actor, body)
     if body.replay is not None:
-        return await _preview_replay(work, actor, parameters, body.replay, counted)
+        return await preview_replay(work, actor, parameters, body.replay, counted)
     runs = _selected(actor, body, work.now)
     statuses = await _statuses(work, runs, counted)
     total = sum(statuses.values())
@@ -352,31 +351,6 @@ async def preview_operation(
         repeats=await _repeats(work, first, body.action, parameters),
         records=await _records(work, actor, first, body.action),
         outside=await _outside(work, actor, first, body.action),
-    )
-
-
-async def _preview_replay(
-    work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
-) -> RunOperationPreview:
-    """The number of events that a replay would treat."""
-    wanted = {} if body.filter is None else body.filter.until_at_most(work.now).wire
-    events = matching_events(actor, parameters, wanted)
-    if body.event_ids is not None:
-        ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
-        events = events.where(events.selected_columns.id == any_(ids))
-    some = events.limit(counted + 1).subquery()
-    total = await work.scalar(select(func.count()).select_from(some))
-    return RunOperationPreview(
-        total=min(total, counted),
-        fitting=min(total, counted),
-        more=total > counted,
-        examined=0,
-        statuses={},
-        retried_before=0,
-        versions=[],
-        repeats=[],
-        records=0,
-        outside=[],
     )
 
 

@@ -6,10 +6,11 @@ an event is replayed once however often a step is repeated.
 
 from collections.abc import Sequence
 
-from sqlalchemy import Select, func, select, tuple_
+from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select, tuple_
 
 from models.automation.inbox.queries import EventQuery, concerned_events
 from models.automation.inbox.rules import WITH_RUN, EventOutcome
+from models.automation.run_operations.queries import BulkReplay, RunOperationPreview
 from models.automation.run_operations.rules import (
     MAX_RUNS,
     SELECTED_AT_ONCE,
@@ -40,8 +41,8 @@ async def select_events(
     moment, event_id = events.selected_columns
     if "after" in selection:
         events = events.where(tuple_(moment, event_id) > tuple_(*map(native, selection["after"])))
-    most = min(SELECTED_AT_ONCE, MAX_RUNS - operation.selected)
-    page = events.order_by(moment, event_id).limit(most).subquery()
+    limit = min(SELECTED_AT_ONCE, MAX_RUNS - operation.selected)
+    page = events.order_by(moment, event_id).limit(limit).subquery()
     last = await work.first(
         select(page.c.received_at, page.c.id, func.count().over().label("size"))
         .order_by(page.c.received_at.desc(), page.c.id.desc())
@@ -52,13 +53,40 @@ async def select_events(
     turn = func.row_number().over(order_by=(page.c.received_at, page.c.id))
     count = await write_down(work, numbered(operation, turn + operation.selected, page.c.id))
     selection["after"] = [plain(last.received_at), plain(last.id)]
-    return count, selection, last.size < most
+    return count, selection, last.size < limit
 
 
-def matching_events(actor: Actor, parameters: JsonObject, wanted: JsonObject) -> Select[tuple[()]]:
+def matching_events(
+    actor: Actor, parameters: JsonObject, conditions: JsonObject
+) -> Select[tuple[()]]:
     """The events of a filter that concerned the automation: when they came, and their ids."""
-    query = EventQuery.model_validate(wanted, strict=False)
+    query = EventQuery.model_validate(conditions, strict=False)
     return concerned_events(actor, Id(parameters["automationId"]), query)
+
+
+async def preview_replay(
+    work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
+) -> RunOperationPreview:
+    """The number of events that a replay would treat."""
+    wanted = {} if body.filter is None else body.filter.until_at_most(work.now).wire
+    events = matching_events(actor, parameters, wanted)
+    if body.event_ids is not None:
+        ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
+        events = events.where(events.selected_columns.id == any_(ids))
+    some = events.limit(counted + 1).subquery()
+    total = await work.scalar(select(func.count()).select_from(some))
+    return RunOperationPreview(
+        total=min(total, counted),
+        fitting=min(total, counted),
+        more=total > counted,
+        examined=0,
+        statuses={},
+        retried_before=0,
+        versions=[],
+        repeats=[],
+        records=0,
+        outside=[],
+    )
 
 
 async def replay_events(

@@ -52,7 +52,7 @@ def upgrade() -> None:
     op.add_column("change_set", sa.Column("sealed_request", sa.LargeBinary(), nullable=True))
     op.add_column("change_set", sa.Column("changes", postgresql.JSONB(), nullable=True))
     op.add_column("change_set", sa.Column("own_changes", postgresql.JSONB(), nullable=True))
-    op.add_column("change_set", sa.Column("seen", sa.String(), nullable=True))
+    op.add_column("change_set", sa.Column("digest", sa.String(), nullable=True))
     op.drop_constraint(op.f(SOURCES), "change_set", type_="check")
     op.create_check_constraint(
         op.f(SOURCES), "change_set", "source IN ('model', 'rules', 'hand', 'request')"
@@ -97,5 +97,5 @@ def downgrade() -> None:
     op.drop_constraint(op.f(CLOSED), "change_set", type_="check")
     op.drop_constraint(op.f(SOURCES), "change_set", type_="check")
     op.create_check_constraint(op.f(SOURCES), "change_set", "source IN ('model', 'rules', 'hand')")
-    for name in ("seen", "own_changes", "changes", "sealed_request", "request"):
+    for name in ("digest", "own_changes", "changes", "sealed_request", "request"):
         op.drop_column("change_set", name)

@@ -154,15 +154,15 @@ async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The changes of a proposed request: all of them, and those that its author can read.
+    """All changes of a proposed request, and the changes that its author can read.
 
-    `seen` is the digest of the rows that it would change as they are now, of the number of those
-    that it would add, and of the automations that it would start.
+    `digest` is made of the rows that it would change, of the number of rows that it
+    would add, and of the automations that it would start.
     """
 
     changes: DryRunChanges
     own_changes: DryRunChanges
-    seen: str
+    digest: str
 
 
 class TooLargeToProposeError(ConflictError):
@@ -176,7 +176,7 @@ class TooLargeToProposeError(ConflictError):
 
 
 async def trial_of(work: UnitOfWork, caller: Principal, author: Actor) -> Trial:
-    """The changes of the transaction so far, for those who decide about them.
+    """The changes of the transaction so far, for its author and the managers.
 
     Raises TooLargeToProposeError.
     """
@@ -194,7 +194,7 @@ async def trial_of(work: UnitOfWork, caller: Principal, author: Actor) -> Trial:
 _CONSEQUENT = frozenset(
     {"change_set", "debounced_change", "delivery", "job", "notification", "outbox", "trigger_event"}
 )
-"""Tables of what follows from a change: that somebody else's is under way is no other change."""
+"""Tables of what follows from a change: it may differ for other reasons."""
 
 
 def _digest(rows: Iterable[_Written], automations: Iterable[StartedAutomation]) -> str:
@@ -209,7 +209,7 @@ def _digest(rows: Iterable[_Written], automations: Iterable[StartedAutomation]) 
 async def _with_consequences(
     work: UnitOfWork, captured: Sequence[_Captured]
 ) -> Sequence[_Captured]:
-    """The captured rows, and those of the events that are dispatched here."""
+    """The captured rows, with the rows of the events that are dispatched here."""
     events = [int(row.subject) for row in captured if row.source == "trigger_event" and row.after]
     if not events:
         return captured

@@ -121,17 +121,17 @@ def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
     changes = row.changes if actor.role in MANAGERS else row.own_changes
     if changes is None:
         return None
-    shown = DryRunChanges.model_validate(changes, strict=False)
+    everything = DryRunChanges.model_validate(changes, strict=False)
     kinds = readable_kinds(actor.scopes)
-    return shown.model_copy(
+    return everything.model_copy(
         update={
-            "counts": [one for one in shown.counts if one.kind in kinds],
-            "resources": [one for one in shown.resources if one.kind in kinds],
-            "automations": shown.automations if Scope.AUTOMATIONS_READ in actor.scopes else [],
+            "counts": [count for count in everything.counts if count.kind in kinds],
+            "resources": [resource for resource in everything.resources if resource.kind in kinds],
+            "automations": everything.automations if Scope.AUTOMATIONS_READ in actor.scopes else [],
             "messages": [
-                one
-                for one in shown.messages
-                if one.endpoint_id is None or Scope.WEBHOOKS_READ in actor.scopes
+                message
+                for message in everything.messages
+                if message.endpoint_id is None or Scope.WEBHOOKS_READ in actor.scopes
             ],
         }
     )
@@ -163,7 +163,7 @@ def read_outcomes(row: ChangeSet) -> list[Outcome]:
 
 
 def stored_outcomes(outcomes: Sequence[Outcome]) -> list[JsonObject]:
-    """The same as they are stored."""
+    """The same as they are everything."""
     return [asdict(one) for one in outcomes]
 
 

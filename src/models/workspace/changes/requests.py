@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import TypeAlias
 
 from pydantic import JsonValue
 from sqlalchemy import BigInteger, Text, cast, delete, func, insert, select
@@ -65,7 +66,11 @@ PROPOSED = Bound(
     remedy="Apply or reject some first.",
 )
 QUIET = timedelta(hours=1)
-"""Who decides is notified of a person's proposals once in this time, while one of them waits."""
+"""Managers are notified of a person's proposals once in this time, while one of them waits."""
+
+
+ProposalRow: TypeAlias = ChangeSet
+"""The row of a change set with a request."""
 
 
 class OutdatedProposalError(ConflictError):
@@ -95,7 +100,7 @@ class RefusedProposalError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request as it was sent; `headers` are those that decide what it does."""
+    """A request as it was sent; `headers` are the ones that decide what it does."""
 
     method: str
     path: str
@@ -121,13 +126,13 @@ async def propose_request(
     actor: Actor,
     keys: KeyRing,
     change_id: Id,
-    sent: SentRequest,
-    shown: ProposedRequest,
+    original: SentRequest,
+    display: ProposedRequest,
     trial: Trial,
     *,
     title: str,
 ) -> ChangeSetSummary:
-    """Keep a request and the changes of its dry run, and notify who decides.
+    """Keep a request and the changes of its dry run, and notify the managers.
 
     Raises ConflictError when too many of the workspace wait.
     """
@@ -144,11 +149,11 @@ async def propose_request(
                 operations=[],
                 outcomes=[],
                 names={},
-                request=shown.model_dump(mode="json", by_alias=True),
-                sealed_request=keys.seal(_packed(sent), request_place(change_id)),
+                request=display.model_dump(mode="json", by_alias=True),
+                sealed_request=keys.seal(_packed(original), request_place(change_id)),
                 changes=trial.changes.model_dump(mode="json", by_alias=True),
                 own_changes=trial.own_changes.model_dump(mode="json", by_alias=True),
-                seen=trial.seen,
+                digest=trial.digest,
                 created_by_user_id=actor.user_id,
                 expires_at=work.now + LIFETIME,
                 created_at=work.now,
@@ -168,8 +173,8 @@ def shown_body(body: bytes) -> JsonValue:
     return typing.cast("JsonValue", without_named_secrets(hidden(json.loads(body), written)))
 
 
-def _packed(sent: SentRequest) -> bytes:
-    return json.dumps({**asdict(sent), "body": sent.body.decode("latin-1")}).encode()
+def _packed(original: SentRequest) -> bytes:
+    return json.dumps({**asdict(original), "body": original.body.decode("latin-1")}).encode()
 
 
 def opened_request(keys: KeyRing, row: ChangeSet) -> SentRequest:
@@ -232,7 +237,7 @@ async def as_proposed(
         raise RefusedProposalError(refusal) from refusal
     async with undone(work):
         trial = await trial_of(work, actor.principal, actor)
-    if trial.seen != row.seen:
+    if trial.digest != row.digest:
         raise OutdatedProposalError
     if is_kept:
         await _capture(work, "off")

@@ -194,7 +194,7 @@ class RequestAnswer(Shape):
 class ApplyResult(Shape):
     """The operations applied so far; the counts are counts of `results`.
 
-    `response` is that of a proposed request.
+    `response` is the answer of a proposed request.
     """
 
     run_id: Id
@@ -237,7 +237,7 @@ class ChangeSetSummary(Shape):
 class ChangeSetDetail(ChangeSetSummary):
     """A change set with its operations and their results, or with its request.
 
-    `changes` are those that the dry run of the request made when it was proposed.
+    `changes` are the result of the dry run when the request was proposed.
     """
 
     request: ProposedRequest | None

@@ -38,9 +38,9 @@ class ChangeSet(SQLModel, table=True):
 
     `names` are the ids of what its operations made, by the names others refer to. The credentials
     that stood in its operations are sealed, and deleted when it is closed; so is the request.
-    `request` is that request as it is shown, `changes` are those that its dry run made,
-    `own_changes` the ones among them that its author could read, and `seen` is the digest of what
-    it would have changed as that was then (`dry_runs`).
+    `request` is that request as it is shown, `changes` are the ones that its dry run made,
+    `own_changes` the ones among them that its author could read, and `digest` is made
+    of the rows it would have changed (`dry_runs`).
     """
 
     __tablename__ = "change_set"
@@ -85,7 +85,7 @@ class ChangeSet(SQLModel, table=True):
     )
     changes: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     own_changes: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
-    seen: str | None = None
+    digest: str | None = None
     names: dict[str, Any] = Field(sa_type=JSONB)
     rejected_reason: str | None = None
     created_by_user_id: Id
