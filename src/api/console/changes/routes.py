@@ -99,7 +99,7 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     content = read_as(
         ApplyChanges, given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts})
     )
-    if await api.apply_request(request, change_id, content):
+    if not content.dry_run and await api.apply_request(request, change_id, content):
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     if content.dry_run:
         keys = request.services.keys

@@ -166,11 +166,9 @@ async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyRes
 
 async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> Data[ApplyResult]:
     """The answer of apply, for a run and for a change set."""
-    actor, keys = request.actor, request.services.keys
+    actor = request.actor
     if answer := await apply_request(request, change_id, body):
         return Data(answer)
-    if body.dry_run:
-        return Data(await commands.try_out(request.work, actor, keys, change_id, body))
     await commands.accept_application(request.work, actor, change_id, request.new_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> ApplyResult | None:
@@ -182,8 +180,11 @@ async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> D
 async def apply_request(
     request: ApiRequest, change_id: UUID, body: ApplyChanges
 ) -> ApplyResult | None:
-    """The answer of apply for a change set of one request; None for one of operations."""
+    """The answer of apply for a change set of one request; None for operations to apply."""
     proposed = await requests.find_request(request.work, request.actor, change_id)
+    if proposed is None and body.dry_run:
+        keys = request.services.keys
+        return await commands.try_out(request.work, request.actor, keys, change_id, body)
     if proposed is None:
         return None
     if not body.dry_run:

@@ -121,16 +121,16 @@ def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
     changes = row.changes if actor.role in MANAGERS else row.own_changes
     if changes is None:
         return None
-    everything = DryRunChanges.model_validate(changes, strict=False)
+    result = DryRunChanges.model_validate(changes, strict=False)
     kinds = readable_kinds(actor.scopes)
-    return everything.model_copy(
+    return result.model_copy(
         update={
-            "counts": [count for count in everything.counts if count.kind in kinds],
-            "resources": [resource for resource in everything.resources if resource.kind in kinds],
-            "automations": everything.automations if Scope.AUTOMATIONS_READ in actor.scopes else [],
+            "counts": [count for count in result.counts if count.kind in kinds],
+            "resources": [resource for resource in result.resources if resource.kind in kinds],
+            "automations": result.automations if Scope.AUTOMATIONS_READ in actor.scopes else [],
             "messages": [
                 message
-                for message in everything.messages
+                for message in result.messages
                 if message.endpoint_id is None or Scope.WEBHOOKS_READ in actor.scopes
             ],
         }
@@ -163,7 +163,7 @@ def read_outcomes(row: ChangeSet) -> list[Outcome]:
 
 
 def stored_outcomes(outcomes: Sequence[Outcome]) -> list[JsonObject]:
-    """The same as they are everything."""
+    """The same as they are result."""
     return [asdict(one) for one in outcomes]
 
 
