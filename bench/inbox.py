@@ -106,10 +106,10 @@ async def _together(count: int, call: Callable[[], Awaitable[object]]) -> None:
 async def _skip(platform: Platform, skips: bool) -> None:
     """Let the tables of the inbox take no rows; the statements that write them stay."""
     for table in _TABLES:
-        await platform.database.execute(f"DROP TRIGGER IF EXISTS bench_skip ON {table}")  # type: ignore[arg-type]
+        await platform.database.execute(f"DROP TRIGGER IF EXISTS bench_skip ON {table}")
         if skips:
             await platform.database.execute(
-                f"CREATE TRIGGER bench_skip BEFORE INSERT ON {table}"  # type: ignore[arg-type]
+                f"CREATE TRIGGER bench_skip BEFORE INSERT ON {table}"
                 " FOR EACH ROW EXECUTE FUNCTION bench_skip()"
             )
 
@@ -142,7 +142,7 @@ async def _fill(platform: Platform, automation: str, count: int) -> None:
         "last": count,
     }
     for table in reversed(_TABLES):
-        await platform.database.execute(f"TRUNCATE {table}")  # type: ignore[arg-type]
+        await platform.database.execute(f"TRUNCATE {table}")
     await platform.database.execute(_EVENTS, given)
     await platform.database.execute(_OUTCOMES, given)
     await platform.database.execute("VACUUM ANALYZE inbox_event, inbox_outcome")
