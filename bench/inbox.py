@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from bench.figures import Figure
@@ -49,8 +50,7 @@ async def inbox_costs(platform: Platform, rounds: Rounds, count: int) -> list[Fi
         run.add(kept, await _spent(platform, count, lambda: _calls(platform, hook, count)))
         await _skip(platform, False)
         spent = [
-            await _spent(platform, count, lambda path=path: _add(platform, path, count))
-            for path in records
+            await _spent(platform, count, partial(_add, platform, path, count)) for path in records
         ]
         filtered.add(*spent)
     return [run, filtered]

@@ -171,7 +171,7 @@ def test_a_value_whose_key_names_a_secret_is_left_out(name: str, secret: object)
 
 
 @pytest.mark.parametrize("value", [None, True, False])
-def test_whether_there_is_a_secret_stays(value: object) -> None:
+def test_the_presence_of_a_secret_stays(value: object) -> None:
     assert without_named_secrets({"token": value}) == {"token": value}
 
 
@@ -180,7 +180,7 @@ def test_names_beside_secrets_stay() -> None:
     assert without_named_secrets(value) == value
 
 
-def test_what_is_nested_too_deeply_is_left_out() -> None:
+def test_parts_that_are_nested_too_deeply_are_left_out() -> None:
     deepest: Any = "end"
     for _ in range(32):
         deepest = {"a": deepest}

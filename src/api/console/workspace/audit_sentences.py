@@ -205,4 +205,4 @@ PHRASES: Mapping[str, str] = {
     "seed_from_draft": "Create what a draft plans",
     "seed_from_template": "Create a starter",
 }
-"""What the log says of operations whose docstrings say more, by the names of these."""
+"""Phrases of operations whose docstrings say more than the log, by the names of these."""

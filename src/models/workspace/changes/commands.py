@@ -169,7 +169,7 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
         .with_for_update(skip_locked=True)
     )
     ids = [row.id for row in await work.rows(old)]
-    ended = await lifecycle.finish(
+    rows = await lifecycle.finish(
         work,
         CHANGE_SETS,
         ids,
@@ -177,7 +177,7 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
         sealed_credentials=None,
         sealed_request=None,
     )
-    return len(ended)
+    return len(rows)
 
 
 purge_changes = Retention(change_set, change_set.c.completed_at)

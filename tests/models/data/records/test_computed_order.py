@@ -70,7 +70,7 @@ def test_formulas_that_follow_from_each_other_are_still_all_there() -> None:
         (None, ["first", "alone", "middle", "last"]),
     ],
 )
-def test_what_follows_from_a_change(changed: set[str] | None, stale: list[str]) -> None:
+def test_values_that_follow_from_a_change(changed: set[str] | None, stale: list[str]) -> None:
     assert [spec.key for spec in stale_after(CHAIN, changed)] == stale
 
 
@@ -83,7 +83,7 @@ def test_what_follows_from_a_change(changed: set[str] | None, stale: list[str]) 
         (set(), (), []),
     ],
 )
-def test_what_is_read_from_related_records_comes_first(
+def test_values_of_related_records_come_first(
     changed: set[str], needing: tuple[str, ...], stale: list[str]
 ) -> None:
     assert [spec.key for spec in stale_after(FOLLOWING, changed, needing)] == stale
