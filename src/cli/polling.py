@@ -1,4 +1,4 @@
-"""The worker processes that poll Temporal, and those that are alive.
+"""The worker processes that poll Temporal, and living ones.
 
 Each worker checks that it still polls: one that has stopped does not notice by itself. Temporal
 counts a process for minutes after its death. Its row in the database says when it was there last,
