@@ -258,6 +258,7 @@ async def test_an_applied_request_is_captured_nowhere_and_numbered_in_the_log(
     proposal = kept(await agent.post(records, json={"title": "Bolt"}, headers=PROPOSE))
     tried = await applied(client, space, proposal, dryRun=True)
     assert tried.status_code == 200, tried.text
+    assert tried.json()["data"]["status"] == proposal["proposal"]["status"]
     assert await titles(client, records) == []
     tried = await client.post(
         f"{space.path}/changes/{proposal['proposal']['id']}/apply",

@@ -1,6 +1,7 @@
 """The daily acts of an automation's author in a browser, each with the test that does it.
 
-Acts of the canvas have one by mouse and one by keyboard alone.
+Acts of the canvas have one by mouse; those of building, testing and running have one by keyboard
+alone, too. Where a file is named alone, its tests do the act together.
 """
 
 import ast

@@ -8,6 +8,7 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLi
 from models.core.access.rules import Level, Scope
 from models.workspace import model_settings
 from models.workspace.changes import commands, queries, requests
+from models.workspace.changes.rules import ChangeStatus
 from models.workspace.changes.shapes import (
     ApplyChanges,
     ApplyResult,
@@ -190,7 +191,8 @@ async def apply_request(
     if not body.dry_run:
         return await _sent_as_proposed(request, proposed)
     async with requests.undone(request.work):
-        return await _sent_as_proposed(request, proposed)
+        result = await _sent_as_proposed(request, proposed)
+    return result.model_copy(update={"status": ChangeStatus(proposed.status)})
 
 
 async def _sent_as_proposed(request: ApiRequest, proposed: requests.ProposalRow) -> ApplyResult:
