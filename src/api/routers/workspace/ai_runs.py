@@ -182,15 +182,13 @@ async def apply_request(
     request: ApiRequest, change_id: UUID, body: ApplyChanges
 ) -> ApplyResult | None:
     """The answer of apply for a change set of one request; None for operations to apply."""
-    proposed = await requests.find_request(request.work, request.actor, change_id)
-    if proposed is None and body.dry_run:
-        keys = request.services.keys
-        return await commands.try_out(request.work, request.actor, keys, change_id, body)
+    work, actor, keys = request.work, request.actor, request.services.keys
+    proposed = await requests.find_request(work, actor, change_id)
     if proposed is None:
-        return None
+        return await commands.try_out(work, actor, keys, change_id, body) if body.dry_run else None
     if not body.dry_run:
         return await _sent_as_proposed(request, proposed)
-    async with requests.undone(request.work):
+    async with requests.undone(work):
         result = await _sent_as_proposed(request, proposed)
     return result.model_copy(update={"status": ChangeStatus(proposed.status)})
 
