@@ -195,31 +195,31 @@ export class Acts {
   }
 
   /** A new block after one, in place of it while it is empty. */
-  insertAfter(block, made, focus = { id: made.at(-1).id, at: Infinity }) {
+  insertAfter(block, inserted, focus = { id: inserted.at(-1).id, at: Infinity }) {
     const place = block ? this.after(block) : { parentId: null, afterId: this.tree.blocks.at(-1)?.id ?? null };
-    const edits = made.map((one, at) => ({ op: "insert", block: one, place: at === 0 ? place : { ...place, afterId: made[at - 1].id } }));
+    const edits = inserted.map((one, at) => ({ op: "insert", block: one, place: at === 0 ? place : { ...place, afterId: inserted[at - 1].id } }));
     if (block && isText(block) && textOf(block.content.text) === "" && block.children.length === 0) edits.push({ op: "remove", id: block.id });
-    this.act(made.length === 1 ? `new ${labelOf(made[0].kind).toLowerCase()}` : `${made.length} blocks`, edits, focus, block ? { id: block.id, at: Infinity } : null);
+    this.act(inserted.length === 1 ? `new ${labelOf(inserted[0].kind).toLowerCase()}` : `${inserted.length} blocks`, edits, focus, block ? { id: block.id, at: Infinity } : null);
   }
 
   /** What was pasted at a place of a text: inside of it if it is one line, else as blocks. */
-  paste(block, from, to, made) {
-    if (made.length === 0) return;
-    const [first] = made;
+  paste(block, from, to, inserted) {
+    if (inserted.length === 0) return;
+    const [first] = inserted;
     const { text = [] } = block.content;
     const isEmpty = textOf(text) === "";
-    if (made.length === 1 && first.kind === "paragraph" && first.children.length === 0) {
+    if (inserted.length === 1 && first.kind === "paragraph" && first.children.length === 0) {
       const length = textOf(first.content.text).length;
       this.act("paste", [this.update(block, { content: { ...block.content, text: replaced(text, from, to, first.content.text) } })], { id: block.id, at: from + length }, { id: block.id, at: from });
       return;
     }
-    if (isEmpty) return this.insertAfter(block, made);
+    if (isEmpty) return this.insertAfter(block, inserted);
     const place = this.after(block);
     const rest = sliced(text, to);
-    const all = textOf(rest) === "" ? made : [...made, newBlock(isList(block) ? block.kind : "paragraph", { text: rest })];
+    const all = textOf(rest) === "" ? inserted : [...inserted, newBlock(isList(block) ? block.kind : "paragraph", { text: rest })];
     const edits = all.map((one, at) => ({ op: "insert", block: one, place: at === 0 ? place : { ...place, afterId: all[at - 1].id } }));
     if (textOf(sliced(text, from)) !== "") edits.push(this.update(block, { content: { ...block.content, text: sliced(text, 0, from) } }));
-    this.act("paste", edits, { id: made.at(-1).id, at: Infinity }, { id: block.id, at: from });
+    this.act("paste", edits, { id: inserted.at(-1).id, at: Infinity }, { id: block.id, at: from });
   }
 
   /** Of two versions one stays: mine, which is the block itself, or theirs, which is before it. */

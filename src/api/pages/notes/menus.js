@@ -100,7 +100,7 @@ function blockEntries(query) {
   const wanted = query.trim().toLowerCase();
   const fits = ({ label, hint }) => label.toLowerCase().includes(wanted) || hint?.toLowerCase().includes(wanted);
   const text = Object.entries(TEXT_KINDS).filter(([, one]) => fits(one)).map(([kind, one]) => ({ ...one, does: (page, block, at, to) => turned(page, block, at, to, kind) }));
-  const other = Object.entries(OTHER_KINDS).filter(([, one]) => fits(one)).map(([kind, one]) => ({ ...one, does: (page, block, at, to) => made(page, block, at, to, kind) }));
+  const other = Object.entries(OTHER_KINDS).filter(([, one]) => fits(one)).map(([kind, one]) => ({ ...one, does: (page, block, at, to) => insertKind(page, block, at, to, kind) }));
   return [...text, ...other];
 }
 
@@ -125,7 +125,7 @@ function turned(page, block, at, to, kind) {
   page.focus({ id: block.id, at });
 }
 
-async function made(page, block, at, to, kind) {
+async function insertKind(page, block, at, to, kind) {
   cleared(page, block, at, to);
   const content = await (CONTENTS[kind]?.(page, block) ?? {});
   if (!content) return page.focus({ id: block.id, at });

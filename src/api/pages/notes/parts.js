@@ -92,8 +92,8 @@ const Table = {
       }
     }
     function paste(event, { from, to }, [row, column]) {
-      const made = pasted(event.clipboardData);
-      const table = made.length === 1 && made[0].kind === "table" ? made[0].content.rows : null;
+      const pastedBlocks = pasted(event.clipboardData);
+      const table = pastedBlocks.length === 1 && pastedBlocks[0].kind === "table" ? pastedBlocks[0].content.rows : null;
       const next = rows().map((cells) => [...cells]);
       if (table) {
         table.slice(0, 500 - row).forEach((cells, at) => {
@@ -101,7 +101,7 @@ const Table = {
           cells.slice(0, next[0].length - column).forEach((cell, place) => { next[row + at][column + place] = cell; });
         });
       } else {
-        const spans = made.flatMap((one, at) => [...(at > 0 ? [{ text: "\n" }] : []), ...(one.content.text ?? [])]);
+        const spans = pastedBlocks.flatMap((one, at) => [...(at > 0 ? [{ text: "\n" }] : []), ...(one.content.text ?? [])]);
         next[row][column] = replaced(next[row][column], from, to, spans);
       }
       set(next);

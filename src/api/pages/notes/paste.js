@@ -1,4 +1,4 @@
-// What the clipboard has, as blocks: HTML of other programs, Markdown, and blocks of our own pages.
+// The contents of the clipboard as blocks: HTML of other programs, Markdown, and blocks of our own pages.
 
 import { withoutCode } from "/pages/grid/clipboard.js";
 import { fromMarkdown, joined, read, safeLink, textOf } from "./text.js";
@@ -66,13 +66,13 @@ function listItem(item, kind, depth) {
 
 function list(element, depth) {
   const kind = element.nodeName === "OL" ? "numbered_list_item" : "bulleted_list_item";
-  const made = [];
+  const blocks = [];
   for (const one of element.children) {
-    if (one.nodeName === "LI") made.push(listItem(one, kind, depth));
+    if (one.nodeName === "LI") blocks.push(listItem(one, kind, depth));
     // Word and Google Docs put an inner list beside its item.
-    else if (one.nodeName === "UL" || one.nodeName === "OL") (made.at(-1)?.children ?? made).push(...list(one, depth + 1));
+    else if (one.nodeName === "UL" || one.nodeName === "OL") (blocks.at(-1)?.children ?? blocks).push(...list(one, depth + 1));
   }
-  return made;
+  return blocks;
 }
 
 function image(element) {
@@ -106,10 +106,10 @@ function pictured(element, depth) {
 }
 
 function blocksIn(nodes, depth) {
-  const made = [];
+  const blocks = [];
   let line = [];
   const close = () => {
-    made.push(...paragraph(line));
+    blocks.push(...paragraph(line));
     line = [];
   };
   for (const node of nodes) {
@@ -119,10 +119,10 @@ function blocksIn(nodes, depth) {
       continue;
     }
     close();
-    made.push(...blockOf(node, depth));
+    blocks.push(...blockOf(node, depth));
   }
   close();
-  return made;
+  return blocks;
 }
 
 /** Blocks of HTML of any origin: nothing of it runs, is loaded, or comes in but text and structure. */
@@ -149,30 +149,30 @@ export function inline(text) {
 
 /** Blocks of plain text, one a line, with the signs of Markdown; a fence is code. */
 export function fromText(text) {
-  const made = [];
+  const blocks = [];
   const lines = text.replaceAll("\r\n", "\n").replaceAll("\r", "\n").split("\n");
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at];
     const fence = /^```\s*([\w+#.-]*)\s*$/.exec(line);
     const end = fence ? lines.findIndex((one, place) => place > at && /^```\s*$/.test(one)) : -1;
     if (end > at) {
-      made.push(newBlock("code", { code: lines.slice(at + 1, end).join("\n").slice(0, LONGEST_CODE), ...(fence[1] ? { language: fence[1] } : {}) }));
+      blocks.push(newBlock("code", { code: lines.slice(at + 1, end).join("\n").slice(0, LONGEST_CODE), ...(fence[1] ? { language: fence[1] } : {}) }));
       at = end;
-    } else if (/^\s*(---+|\*\*\*+)\s*$/.test(line)) made.push(newBlock("divider"));
-    else if (line.trim() !== "") made.push(...ofLine(line, made));
+    } else if (/^\s*(---+|\*\*\*+)\s*$/.test(line)) blocks.push(newBlock("divider"));
+    else if (line.trim() !== "") blocks.push(...ofLine(line, blocks));
   }
-  return limited(made);
+  return limited(blocks);
 }
 
-function ofLine(line, made) {
+function ofLine(line, blocks) {
   const indent = /^[ \t]*/.exec(line)[0].replaceAll("\t", "    ").length;
   const words = line.trim().replace(/^[-*+] (\[[ xX]\] )/, "$1");
   const start = beginning(words) ?? (/^\d{1,9}[.)] /.test(words) ? { kind: "numbered_list_item", length: words.indexOf(" ") + 1 } : null);
   const text = inline(start ? words.slice(start.length) : words);
   const { kind = "paragraph", checked } = start ?? {};
   const block = newBlock(kind, kind === "to_do" ? { text, checked: checked ?? false } : { text });
-  if (indent < 2 || !made.at(-1) || !isText(made.at(-1))) return [block];
-  let parent = made.at(-1);
+  if (indent < 2 || !blocks.at(-1) || !isText(blocks.at(-1))) return [block];
+  let parent = blocks.at(-1);
   for (let depth = 2; depth + 2 <= indent && depth < 2 * DEEPEST && parent.children.length > 0; depth += 2) parent = parent.children.at(-1);
   parent.children.push(block);
   return [];

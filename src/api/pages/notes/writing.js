@@ -148,7 +148,7 @@ export function writer(page, block) {
       event.preventDefault();
       acts.mergeBack(block);
     } else if (event.inputType === "insertText" && page.plain?.id === block.id && page.plain.at === place.from && place.to === place.from) {
-      // What follows a style that Markdown made is plain.
+      // Text after a style that Markdown began is plain.
       event.preventDefault();
       acts.type(block, { ...block.content, text: replaced(block.content.text, place.from, place.to, [{ text: event.data }]) });
       page.focus({ id: block.id, at: place.from + event.data.length });
@@ -160,8 +160,8 @@ export function writer(page, block) {
   function shortcut(spans, place) {
     const words = textOf(spans);
     if (block.kind === "paragraph" && /^(---|```)$/.test(words)) {
-      const made = words === "---" ? newBlock("divider") : newBlock("code", { code: "" });
-      const rest = words === "---" ? [made, newBlock("paragraph")] : [made];
+      const special = words === "---" ? newBlock("divider") : newBlock("code", { code: "" });
+      const rest = words === "---" ? [special, newBlock("paragraph")] : [special];
       acts.type(block, { ...block.content, text: [] });
       acts.insertAfter(block, rest);
       return true;
@@ -191,11 +191,11 @@ export function writer(page, block) {
 
   async function paste(event, { from, to }) {
     const files = [...event.clipboardData.files];
-    const made = pasted(event.clipboardData);
+    const blocks = pasted(event.clipboardData);
     if (files.length > 0 && !event.clipboardData.getData("text/html")) return page.upload(files, block);
     const link = /^\s*(https?:\S+)\s*$/.exec(event.clipboardData.getData("text/plain"));
     if (link && from !== to) return acts.type(block, { ...block.content, text: linked(block.content.text, from, to, link[1]) });
-    acts.paste(block, from, to, made);
+    acts.paste(block, from, to, blocks);
     return undefined;
   }
 
