@@ -1,4 +1,4 @@
-// What the page asks the API for, in the session of the console, whose cookie no script sees.
+// Requests of a page to the API, in the session of the console, whose cookie no script sees.
 
 /** A refusal of the API; `status` 0 stands for no answer at all. `details` say what is wrong where. */
 export class Refused extends Error {
@@ -36,7 +36,7 @@ async function data(path, signal, more) {
   return body.data;
 }
 
-/** What is shown of a run, which is at this path of the API. */
+/** The run at this path of the API, as pages show it. */
 export const overview = (path, signal) => data(path, signal);
 
 /** Asks for something to be done, with the token of the session's own pages. */

@@ -8,7 +8,7 @@ let index = null;
 
 search.hidden = false;
 
-/** How well an entry fits the words; 0 when a word is not in it. */
+/** The score of an entry for the words; 0 when a word is not in it. */
 function rank(entry, words) {
   const title = entry.title.toLowerCase();
   const text = `${title} ${entry.section} ${entry.text}`.toLowerCase();

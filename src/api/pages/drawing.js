@@ -121,7 +121,7 @@ export class Drawing {
   }
 }
 
-/** What is worth saying beside a node's kind. */
+/** The text beside a node's kind. */
 function remarks(progress) {
   if (!progress) return [];
   const said = [];

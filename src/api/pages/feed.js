@@ -9,7 +9,7 @@ const MOST_PAUSE = 30_000;
 /** A round follows after this many times what the last one took: a busy platform is asked less. */
 const REST = 10;
 const TRIES = [1000, 2000, 5000, 15_000, 30_000];
-/** A page that nobody sees for so long leaves the feed. */
+/** A hidden page leaves the feed after this time. */
 const UNSEEN = 60_000;
 /** Refusals that another try does not change. */
 const FINAL = [401, 403, 404];
@@ -17,7 +17,7 @@ const FINAL = [401, 403, 404];
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /**
- * What has changed since the last round. `isUnknown`: anything may have. `ids` are the records that
+ * The changes since the last round. `isUnknown`: anything may have changed. `ids` are the records that
  * were written, and `isCounted` says that there may be more or fewer. `views` are those that changed.
  */
 const nothing = () => ({ isUnknown: false, isCounted: false, hasFields: false, ids: new Set(), views: new Set() });

@@ -1,4 +1,4 @@
-// What the pages of runs share: they show a run and follow it until it ends.
+// The shared part of the pages of runs: they show a run and follow it until it ends.
 
 import * as client from "/pages/client.js";
 import { duration, element, icon, moment, plain, span } from "/pages/words.js";
@@ -15,7 +15,7 @@ export function problem(text) {
   at("error").textContent = text ?? "";
 }
 
-/** What every run has, in the head of the page. */
+/** The facts of every run, in the head of the page. */
 export function showHead(title, run, temporal, facts) {
   document.title = `${run.word ?? plain(run.status)} · ${title}`;
   at("label").textContent = at("label").title = title;

@@ -84,7 +84,7 @@ function block(id, graph, bodies, flow, sizes) {
   return found;
 }
 
-/** What is inside a block, put where the block is. */
+/** The parts inside a block, put where the block is. */
 function move(made, { x, y }, found) {
   const shifted = (box) => ({ ...box, x: box.x + x, y: box.y + y });
   for (const [id, box] of made.nodes) found.nodes.set(id, shifted(box));

@@ -85,7 +85,7 @@ export function groupsAround(bodies, placed) {
   return groups.sort((a, b) => b.body.size - a.body.size);
 }
 
-/** How many loops lie within each other in a body. */
+/** The depth of loops in a body. */
 function deepness(body, bodies) {
   const inner = [...body].filter((id) => bodies.has(id));
   return Math.max(0, ...inner.map((id) => 1 + deepness(bodies.get(id), bodies)));

@@ -14,7 +14,7 @@ let shown = null;
 let known = new Map();
 let chosen = null;
 
-/** What the panel shows is in the address, so that a link leads to a node. */
+/** The address names the node of the panel, so that a link leads to it. */
 function choose(nodeId) {
   chosen = chosen === nodeId ? null : nodeId;
   history.replaceState(null, "", chosen === null ? location.pathname : `#${encodeURIComponent(chosen)}`);
@@ -59,7 +59,7 @@ function show() {
   showLegend();
 }
 
-/** What a person can do with the run may have changed, which the server knows. */
+/** The actions on the run may have changed, which the server knows. */
 const tellChanged = () => document.body.dispatchEvent(new Event("changed"));
 
 function take(found, first) {

@@ -8,7 +8,7 @@ import {
 
 const OPEN = ["queued", "running"];
 const DAYS = 24 * 60 * 60 * 1000;
-/** How long after its end a run can be reverted. */
+/** The time after its end in which a run can be reverted. */
 const REVERTIBLE = 7 * DAYS;
 
 const STAGES = {
@@ -76,7 +76,7 @@ const taken = ({ reversal }) =>
   `Reverted: ${reversal.reverted.toLocaleString()} records. `
   + `Kept because they changed since: ${reversal.kept.toLocaleString()}.`;
 
-/** What can be done with the run as it is; the API decides. */
+/** The actions on the run as it is; the API decides. */
 function buttons() {
   const { run, workspaceId, dataSourceId } = shown;
   const home = `/v1/workspaces/${workspaceId}`;

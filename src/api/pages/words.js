@@ -1,4 +1,4 @@
-// How times, states and values read.
+// Times, states and values as texts.
 
 export const STATES = [
   "running", "waiting", "queued", "succeeded", "failed", "skipped", "cancelled", "timed_out",

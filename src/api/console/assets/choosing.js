@@ -8,7 +8,7 @@ async function suggest(input) {
   if (answer.ok && input.isConnected) input.list.innerHTML = await answer.text();
 }
 
-/** What was chosen from the list becomes a box beside the field, which is free for the next. */
+/** A choice from the list becomes a box beside the field, which is free for the next. */
 function keep(input) {
   const choice = [...(input.list?.options ?? [])].find((one) => one.value === input.value);
   if (!choice?.dataset.id) return;

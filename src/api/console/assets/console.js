@@ -1,4 +1,4 @@
-// What the pages of the console do beyond what HTML can: times, copying, messages, pauses.
+// The behaviour of console pages that HTML lacks: times, copying, messages, pauses.
 
 const root = document.documentElement;
 root.classList.add("script");
@@ -95,7 +95,7 @@ document.addEventListener("click", async (event) => {
   if (dismiss) dismiss.closest(".toast").remove();
   const copy = event.target.closest(".copy");
   if (copy) await copyText(copy);
-  // A menu closes when somebody clicks beside it.
+  // A menu closes at a click beside it.
   for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
@@ -116,7 +116,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-/** Whether a field has another value than the page gave it. */
+/** True when a field has another value than the page gave it. */
 function isWritten(field) {
   if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
   if (field instanceof HTMLSelectElement) {
@@ -128,7 +128,7 @@ function isWritten(field) {
 }
 const FIELDS = "input:not([type=hidden]), textarea";
 
-/** Whether a form holds what would be lost: written fields, or entries that were refused. */
+/** True when a form has something to lose: written fields, or entries that were refused. */
 const isUnsaved = (form) => form.checkVisibility()
   && (form.matches("[data-unsaved], .again") || form.querySelector("[aria-invalid=true], .fault") !== null
     || [...form.elements].some((field) => field.matches(`${FIELDS}, select`) && isWritten(field)));
@@ -144,7 +144,7 @@ document.addEventListener("htmx:before:request", (event) => {
   if (replacesPage && hasUnsaved() && !confirm("Leave this page? Your changes are not saved.")) event.preventDefault();
 });
 
-/** Whether a refresh would disturb: nobody looks, or somebody is about to do something there. */
+/** True when a refresh would disturb: the page is hidden, or a person is about to do something there. */
 const busy = (part) => document.hidden
   || document.querySelector("dialog[open], [popover]:popover-open") !== null
   || [...part.querySelectorAll(FIELDS)].some((field) => isWritten(field) || field === document.activeElement);
@@ -160,7 +160,7 @@ document.addEventListener("htmx:after:request", (event) => {
   if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
   if (!(event.detail?.ctx?.response?.raw?.ok)) return;
   form.reset();
-  // What is sent next is another call.
+  // The next submission is another call.
   const key = form.elements.namedItem("idempotencyKey");
   if (key) key.value = [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16)).join("");
   form.closest("dialog")?.close();

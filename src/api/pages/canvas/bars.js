@@ -56,13 +56,13 @@ export const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
   button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
 ]);
 
-/** Who else has the draft open. */
+/** The others who have the draft open. */
 function others({ at }) {
   if (at.others.length === 0) return null;
   return h("span", { class: "others", role: "status", title: "They have this draft open" }, `Also editing: ${namesOf(at.others)}`);
 }
 
-/** Who may have changed the draft: anyone by the API, and the same person in another tab. */
+/** The people who may have changed the draft: anyone by the API, and the same person in another tab. */
 export const someone = ({ at }) => (at.others.some(({ isSelf }) => isSelf) ? "Someone else, or you in another tab," : "Someone else");
 
 const conflict = (editor) => h("div", { class: "canvas-bar wrong", role: "alert" }, [

@@ -92,7 +92,7 @@ export function bindingOf(text, facts = ["id", "startedAt", "source", "workspace
   return { type, value: path };
 }
 
-/** How an expression field shows a value: as text with places, as an expression, or as a path. */
+/** The ways in which an expression field shows a value: as text with places, as an expression, or as a path. */
 export function languageOf(value) {
   if (value.type === "template") return "text";
   return textOf(value) === null ? "path" : "value";

@@ -62,7 +62,7 @@ const FrameView = ({ data }) => h("div", { class: "loop", style: { width: `${dat
   h("span", { class: "loop-title" }, data.title));
 FrameView.props = ["data"];
 
-/** What follows a loop goes below its body. */
+/** Nodes after a loop go below its body. */
 function below({ sourceX, sourceY, targetX, targetY }, { right, bottom }) {
   const path = `M${sourceX},${sourceY} C${sourceX + 34},${sourceY} ${sourceX + 6},${bottom} ${sourceX + 44},${bottom}`
     + ` L${right - 26},${bottom} C${right + 26},${bottom} ${targetX - 56},${targetY} ${targetX},${targetY}`;
@@ -160,7 +160,7 @@ const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id)
 
 const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "isReadonly"];
 
-/** Whether a box is within a view of this size. */
+/** True when a box is within a view of this size. */
 function isIn(box, { zoom, x, y }, width, height) {
   const [left, top] = [x + box.x * zoom, y + box.y * zoom];
   return left > 8 && left + box.width * zoom < width && top > 8 && top + box.height * zoom < height;
@@ -256,7 +256,7 @@ export const Canvas = {
         onNodeDragStop: moved, onSelectionDragStop: moved,
         onConnect: (one) => emit("connect", joined(one)),
         onPaneClick: () => emit("clear"),
-        // Who moves the canvas, or zooms, stays there.
+        // A person who moves the canvas, or zooms, stays there.
         onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },
       }, {
         default: () => [

@@ -9,7 +9,7 @@ const AGAIN = 3000;
 /** The key of a draft in this browser begins with it. */
 const KEPT = "draft ";
 
-/** What an automation does, as the editor changes it. */
+/** The content of an automation, as the editor changes it. */
 export const documentOf = ({ graph, triggerConfig }) => ({
   graph: graph ?? { nodes: [], edges: [] }, trigger: triggerConfig ?? { kind: "manual" },
 });
@@ -29,7 +29,7 @@ const issuesOf = (automation) => (automation.referenceIssues ?? []).map(({ nodeI
   return { nodeId: isTrigger ? TRIGGER : nodeId, ...found, path: found.path.replace(/^triggerConfig\.?/, ""), severity };
 });
 
-/** What the API refuses of a document, each at its node. */
+/** The faults that the API sees in a document, each at its node. */
 function refusedOf({ details, message }, { graph }) {
   if (details.length === 0) return [{ nodeId: "", path: "", message, severity: "error" }];
   return details.map(({ path, message: said }) => {
@@ -89,7 +89,7 @@ export class Draft {
     }
   }
 
-  /** What this browser keeps of this draft and the API does not have, once; null for nothing. */
+  /** The changes of this draft that only this browser has, once; null for none. */
   restored() {
     const text = localStorage.getItem(KEPT + this.path);
     if (text === null) return null;
@@ -104,7 +104,7 @@ export class Draft {
     return document;
   }
 
-  /** Learn that the automation may have changed. What nobody here has changed since is shown as it is. */
+  /** Learn that the automation may have changed. Parts without a change here are shown as they are. */
   async hear({ updatedAt }) {
     if (updatedAt === this.updatedAt || this.work || this.shown.state === "conflict") return;
     const theirs = await overview(this.path).catch(() => null);

@@ -441,7 +441,7 @@ function view(editor) {
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** What a key does; undefined for one that is not ours. */
+/** The act of a key; undefined for one that is not ours. */
 function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
   const name = key.length === 1 ? key.toLowerCase() : key;
   if (ctrlKey || metaKey) {
@@ -507,7 +507,7 @@ function copied(editor, event, isText) {
   return true;
 }
 
-/** What the head of the page says of the version, which saving and publishing change. */
+/** The version in the head of the page, which saving and publishing change. */
 function showVersion({ draftVersionId, publishedVersionId, version }) {
   const [title, note] = window.document.querySelectorAll(".head .lead h1, .head .lead > .quiet");
   title.textContent = draftVersionId ? "Draft" : "New draft";

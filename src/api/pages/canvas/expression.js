@@ -14,7 +14,7 @@ const WORD = /(?:^|[^\w.\]"])(\w*)$/;
 let counted = 0;
 export const freshId = (prefix) => `${prefix}-${(counted += 1)}`;
 
-/** What may follow the text before the cursor, each with its `value` and `meta`. */
+/** The completions of the text before the cursor, each with its `value` and `meta`. */
 export function completions(before, scope) {
   const path = AFTER_PATH.exec(before);
   if (path) {
@@ -188,7 +188,7 @@ export const ExpressionField = {
   },
 };
 
-/** What expressions of a panel read, and how they are evaluated. */
+/** The variables of expressions in a panel, and their evaluation. */
 export function scopeOf({ catalog, names, outputs, keys }) {
   const variables = () => variablesOf(outputs());
   return {

@@ -118,7 +118,7 @@ const BoundField = {
   emits: ["change"],
   setup(props, { emit }) {
     const language = ref(languageOf(props.binding));
-    // What is typed may read otherwise once it is stored; the field keeps what it shows.
+    // A stored text may read otherwise than the typed one; the field keeps the typed one.
     const text = ref(language.value === "text" ? props.binding.value : textOf(props.binding));
     let sent = props.binding;
     watch(() => props.binding, (binding) => {
@@ -476,7 +476,7 @@ export const Properties = {
   },
 };
 
-/** What every field of a form asks for: names, issues by place, and whether it may be changed. */
+/** The context of every field of a form: names, issues by place, and whether it may be changed. */
 export const formOf = ({ names, issues, readonly, config, secrets = false, paths = () => [], bodyNodes = () => [] }) => ({
   names, readonly, config, secrets, paths, bodyNodes,
   issuesAt: (path, below) => issues().filter((issue) => issue.path === path || (below && issue.path?.startsWith(`${path}.`))),

@@ -4,7 +4,7 @@
 
 /** The id of the trigger among the nodes of a canvas; no node of a graph may have it. */
 export const TRIGGER = ":trigger";
-/** What a copied part of a graph is in the clipboard. */
+/** A copied part of a graph in the clipboard. */
 const COPIED = "workspace.nodes/1";
 const LONGEST_ID = 64;
 export const MOST_NODES = 200;

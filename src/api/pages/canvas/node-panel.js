@@ -11,7 +11,7 @@ const { h, provide, ref, shallowRef } = globalThis.Vue;
 
 const DAY = 86_400;
 const seconds = (title, more = {}) => ({ type: "number", minimum: 0, maximum: DAY, title, ...more });
-/** What every node has beside its config. */
+/** The settings of every node beside its config. */
 const SETTINGS = {
   properties: {
     disabled: { type: "boolean", default: false, title: "Disabled", description: "Runs skip this node and continue." },

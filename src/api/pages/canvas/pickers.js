@@ -273,7 +273,7 @@ export function inputSchemaOf(rows) {
   return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
 
-/** What a manual run is given: rows of a name, a kind, and whether it is required. */
+/** The input of a manual run: rows of a name, a kind, and whether it is required. */
 const Inputs = {
   props: ["field"],
   setup(props) {

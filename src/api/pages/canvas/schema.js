@@ -1,4 +1,4 @@
-// What a JSON Schema asks a person for: which control shows a part of it, and whether it fits. Pure.
+// The controls of a JSON Schema: one for each part of it, if one fits. Pure.
 
 import { isObject } from "/pages/canvas/bindings.js";
 

@@ -20,7 +20,7 @@ function simulated(document) {
   return Object.fromEntries(requests.map(({ id }) => [id, { status: 200, headers: {}, body: {}, simulated: true }]));
 }
 
-/** The end of approvals in a test; nobody is asked unless the test waits. */
+/** The end of approvals in a test; no one is asked unless the test waits. */
 export const DECISIONS = { approved: "Approve", rejected: "Reject", timeout: "Time out", wait: "Wait for a decision" };
 export const approvalsOf = (document) => nodesOf(document).filter(({ kind, mock }) => kind === "approval" && !mock?.enabled);
 
@@ -58,7 +58,7 @@ export class Testing {
     Object.assign(this.shown, { run, isOpen: OPEN.includes(run.status), nodes: new Map(nodes.map((node) => [node.nodeId, node])) });
   }
 
-  /** What nodes were given and what they gave. */
+  /** The inputs and outputs of nodes. */
   async read(runId, signal) {
     const run = await overview(`${this.path}/runs/${encodeURIComponent(runId)}`, signal);
     const data = new Map();

@@ -82,7 +82,7 @@ const NextTimes = {
 
 const labelled = (label, id, control) => h("div", { class: "panel-field" }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, label)), control]);
 
-/** How often, by words; a cron expression is always there to read and to type. */
+/** The frequency, by words; a cron expression is always there to read and to type. */
 const Schedule = {
   props: ["trigger", "form"],
   emits: ["change"],

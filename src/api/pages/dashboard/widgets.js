@@ -1,4 +1,4 @@
-// What a dashboard shows: charts, numbers, lists of records, runs and automations, texts and links.
+// The widgets of a dashboard: charts, numbers, lists of records, runs and automations, texts and links.
 
 import * as chart from "/pages/views/chart.js";
 import { call, zone } from "/pages/views/store.js";

@@ -10,7 +10,7 @@ const COLORS = new Set(["gray", "brown", "orange", "yellow", "green", "blue", "p
 const chip = (text, color, key) => h("span", { class: "option", key, "data-color": COLORS.has(color?.toLowerCase()) ? color.toLowerCase() : "gray" }, text);
 const isWeb = (text) => /^https?:\/\//i.test(text);
 
-/** What a cell shows of a value. */
+/** A value as a cell shows it. */
 function shown(field, value, table) {
   const { names } = table;
   switch (field.kind) {

@@ -67,7 +67,7 @@ function attributeNumber(text) {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** What a spreadsheet says of a cell beside its text: an exact number, or true and false. */
+/** The value of a cell that a spreadsheet puts beside its text: an exact number, or true and false. */
 function exactOf(cell) {
   const sheets = cell.getAttribute("data-sheets-value");
   if (sheets) {

@@ -1,4 +1,4 @@
-// What a person does in the table: each command changes records, fields or the view, and can be undone.
+// The commands of a table: each changes records, fields or the view, and can be undone.
 
 import { parse, written } from "./clipboard.js";
 import { Edits, cellKey } from "./edits.js";
@@ -112,7 +112,7 @@ export class Table {
     }
     const refused = this.edits.refused.get(cellKey(record.id, field.key));
     const shown = ["date", "datetime"].includes(field.kind) ? textOf(field, valueOf(record, field), this.names) : textOf(field, valueOf(record, field), this.names, { plain: true });
-    // A text that nobody changed is not read anew: it may show less than the value has.
+    // An unchanged text is not read anew: it may show less than the value has.
     if (entry.text !== undefined && !refused && entry.text === shown) return;
     const outcome = entry.text === undefined ? { value: entry.value } : read(field, entry.text, this.names);
     if (outcome.problem) this.edits.refuse(record.id, field.key, entry.text, outcome.problem);
@@ -137,7 +137,7 @@ export class Table {
     else this.openBeside(this.selection.row);
   }
 
-  /* What is open beside the table: a record or a field. */
+  /* The record or field that is open beside the table. */
 
   openBeside(row) { Object.assign(this.page, { beside: row, field: null }); }
   openField(field, isConverted = false) { Object.assign(this.page, { beside: null, field: field.id, isConverted }); }

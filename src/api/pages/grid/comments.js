@@ -3,7 +3,7 @@
 const { computed, h, nextTick, ref } = Vue;
 
 const MOST = 8;
-/** What a person has begun to write about a record, while others are looked at. */
+/** Comments that a person has begun, by record, while others are open. */
 const drafts = new Map();
 
 /** The `@` and the letters after it that end where one writes; null where none begins a word. */

@@ -219,7 +219,7 @@ export class Edits {
     return written;
   }
 
-  /** What remains to be written after a refusal, which names values. Raises what names none. */
+  /** The edits that remain after a refusal, which names values. Raises a refusal that names none. */
   async reduced(rest, groups, error, isForced) {
     const named = (error.details ?? []).map((one) => ({ ...one, match: one.path.match(/^operations\.(\d+)(?:\.(?:data|relations)\.([^.]+))?/) })).filter((one) => one.match);
     if (named.length === 0) throw error;
@@ -343,7 +343,7 @@ export class Edits {
     }
   }
 
-  /** An act of the history. Undone or repeated, it tells what somebody else has changed since. */
+  /** An act of the history. Undone or repeated, it tells what others have changed since. */
   act(label, { changes = [], created = [], dropped = [], op = "delete", places = new Map() }) {
     const swapped = changes.map((one) => ({ ...one, before: one.after, after: one.before }));
     let homes = places;

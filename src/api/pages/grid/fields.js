@@ -6,7 +6,7 @@ import { Refused } from "/pages/client.js";
 const { h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
 
 const LOOK_AGAIN = 1000;
-/** What an undo puts back; the default is a text that the API does not take. */
+/** The settings that an undo puts back; the default is a text that the API does not take. */
 const PARTS = ["label", "required", "options", "settings"];
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 

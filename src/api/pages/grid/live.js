@@ -12,7 +12,7 @@ const SETTLED = 150;
  */
 export function followRecords(table, place, { read, revisions, fieldsChanged }) {
   const { records, edits, selection } = table;
-  /** Records that were changed, and those of which nobody has said whether they were. */
+  /** Records that were changed, and those that may have been. */
   const changed = new Set();
   const unsure = new Set();
 

@@ -1,4 +1,4 @@
-// What opens beside and above the table: one record, an edit of many, and finding.
+// The panels beside and above the table: one record, an edit of many, and finding.
 
 import { Refused } from "/pages/client.js";
 import { CommentForm } from "./comments.js";

@@ -50,7 +50,7 @@ function related(field, text, ids, names) {
 }
 
 /**
- * What a paste would do: `changes` of records that are there, `creations` of new ones below the last
+ * The effect of a paste: `changes` of records that are there, `creations` of new ones below the last
  * row, and `misfits`, which have a reason.
  */
 export async function plan({ cells, range, columns, records, names, call, canAdd }) {

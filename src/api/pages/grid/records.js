@@ -4,7 +4,7 @@ const { shallowReactive, shallowRef, triggerRef } = Vue;
 
 export const WINDOW = 200;
 
-/** What the table keeps of a record; titles of related records go to the names. */
+/** A record as the table keeps it; titles of related records go to the names. */
 function kept(record, names) {
   for (const related of Object.values(record.related ?? {})) for (const one of related) names.titles.set(one.id, one.title);
   const { id, title, data, relations, computed, system, archived, updatedAt, updatedByUserId } = record;

@@ -1,4 +1,4 @@
-// What is selected: one active cell, the range that ends elsewhere, and checked records.
+// The selection: one active cell, the range that ends elsewhere, and checked records.
 
 const { computed, shallowReactive } = Vue;
 

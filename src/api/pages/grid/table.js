@@ -24,7 +24,7 @@ const call = (method, path, body, headers) => (method === "GET" ? overview(path)
 
 const upload = (file) => uploaded(workspace, file);
 
-/** What the parts of the page share: also the bar and the kinds of views. */
+/** The shared state of the parts of the page: also the bar and the kinds of views. */
 function storeOf(database, source) {
   const view = database.views.find((one) => one.id === viewId) ?? null;
   const store = shallowReactive({
@@ -146,7 +146,7 @@ const HiddenFields = {
 
 const figure = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 6 });
 
-/** What the selected range sums up to. */
+/** The sums of the selected range. */
 function summary(table) {
   const range = table.range.value;
   if (!range || (range.top === range.bottom && range.left === range.right)) return "";

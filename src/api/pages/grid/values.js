@@ -11,7 +11,7 @@ const COMPUTED = new Set(["rollup", "lookup", "formula", "timer"]);
 export const LONG = new Set(["long_text", "rich_text", "json"]);
 export const OPTIONS = new Set(["select", "status", "multi_select"]);
 
-/** Whether a person writes values of the field. */
+/** True when a person writes values of the field. */
 export const isWritten = (field) => !SYSTEM.has(field.kind) && !COMPUTED.has(field.kind) && field.kind !== "button";
 export const isNumeric = (field) => NUMBERS.has(field.kind) || ["rating", "duration", "auto_number"].includes(field.kind);
 export const isSeveral = (field) => ["multi_select", "person", "file"].includes(field.kind)
@@ -275,7 +275,7 @@ const valid = (field, value) => (value === null ? problem(field) : { value });
 const dayHint = (language) => day("2026-01-31", language);
 
 /**
- * What a text means in a field: `{value}`, or `{problem}` with the reason. Titles of records are
+ * The meaning of a text in a field: `{value}`, or `{problem}` with the reason. Titles of records are
  * `{lookup}`: texts that are still to be looked up.
  */
 export function read(field, text, names, language = LANGUAGE) {

@@ -43,7 +43,7 @@ export class Acts {
     return inverses;
   }
 
-  /** What someone else changed since stays as they left it, and is counted. */
+  /** Blocks that someone else changed since stay as they are, and are counted. */
   replay(remembered, from, to, focus) {
     const edits = remembered[from];
     const inverses = this.apply(edits);
@@ -202,7 +202,7 @@ export class Acts {
     this.act(inserted.length === 1 ? `new ${labelOf(inserted[0].kind).toLowerCase()}` : `${inserted.length} blocks`, edits, focus, block ? { id: block.id, at: Infinity } : null);
   }
 
-  /** What was pasted at a place of a text: inside of it if it is one line, else as blocks. */
+  /** Pastes at a place of a text: inside of it if it is one line, else as blocks. */
   paste(block, from, to, inserted) {
     if (inserted.length === 0) return;
     const [first] = inserted;

@@ -195,7 +195,7 @@ async function mentionEntries(page, query) {
   return [...persons, ...things, ...days].slice(0, MOST);
 }
 
-/** What the page does with files, links and media, beside the tree. */
+/** Files, links and media of the page, beside the tree. */
 export function withMenus(page) {
   Object.assign(page, {
     async store(file) {

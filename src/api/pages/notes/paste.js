@@ -198,7 +198,7 @@ export function pasted(data) {
     try {
       return limited(JSON.parse(own).map(fresh));
     } catch {
-      // What another page put there under our name is read as text.
+      // Another page can put anything there under our name: it is read as text.
     }
   }
   const html = data.getData("text/html");

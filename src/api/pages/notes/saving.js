@@ -9,7 +9,7 @@ const [TYPING, POLLING, MOST_TRIES] = [400, 3000, 6];
 const isTransient = (error) => error instanceof Refused && (error.status === 0 || error.status === 429 || error.status >= 500);
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** What is said when a block is in conflict; `kept` is the one with the text of the reader. */
+/** The message for a block in conflict; `kept` is the one with the text of the reader. */
 const BOTH = "Someone else edited this block at the same time. Both versions are kept: this one is yours.";
 
 /**
@@ -252,7 +252,7 @@ export class Saving {
         Object.assign(mine, { kind: block.kind, content: block.content });
         changed.push(block.id);
       }
-      // What is not saved yet keeps the revision it was typed on: saving it then tells a conflict.
+      // An unsaved block keeps the revision it was typed on: saving it then tells a conflict.
       if (!isMine) Object.assign(mine, { updatedAt: block.updatedAt, saved: block.saved });
       Object.assign(mine, { parentBlockId: block.parentBlockId, children: block.children });
       return mine;

@@ -179,7 +179,7 @@ function collected(node, style, spans) {
 /** The spans of the nodes in an element, whatever they are. */
 export const read = (element) => joined(collected(element, { marks: new Set() }, []));
 
-/** What an element that is edited has; the browser ends its last line with a break of its own. */
+/** The text of an element that is edited; the browser ends its last line with a break of its own. */
 export function spansOf(element) {
   const spans = read(element);
   const last = spans.at(-1);

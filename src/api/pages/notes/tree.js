@@ -38,7 +38,7 @@ export const isText = (block) => block.kind in TEXT_KINDS;
 export const isList = (block) => LISTS.has(block.kind);
 export const labelOf = (kind) => (TEXT_KINDS[kind] ?? OTHER_KINDS[kind])?.label ?? kind.replaceAll("_", " ");
 
-/** What the signs at the beginning of a line make of it, with their length; null for nothing. */
+/** The kind that the signs at the beginning of a line give it, with their length; null for none. */
 export function beginning(text) {
   const space = text.indexOf(" ") === 1 && text[0] === "[" ? text.indexOf(" ", 2) : text.indexOf(" ");
   const sign = space < 0 ? null : SIGNS.get(text.slice(0, space));

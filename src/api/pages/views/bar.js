@@ -13,7 +13,7 @@ const GRANULARITIES = ["day", "week", "month", "quarter", "year"];
 const asList = (value) => (Array.isArray(value) ? value : value ? [value] : []);
 const isSame = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
 
-/** What of a manifest the panels change, and whether it differs from what is stored. */
+/** The part of a manifest that panels change, and its difference from the stored one. */
 class Draft {
   constructor(store) {
     this.store = store;
@@ -182,7 +182,7 @@ function fieldsPanel(draft) {
   }));
 }
 
-/** What a panel ends with: saving into the view, or into a new one. */
+/** The end of a panel: saving into the view, or into a new one. */
 function panelFoot(draft, { mayEdit, onNew }) {
   const { state } = draft;
   return h("div", { class: "panel-foot" }, [

@@ -251,7 +251,7 @@ class Board {
     }
   }
 
-  /** What a key does to a card; true when it did something. */
+  /** Handles a key on a card; true when it did something. */
   key(event, record, column) {
     const { held } = this.state;
     const columns = this.columns;

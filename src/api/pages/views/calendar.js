@@ -90,7 +90,7 @@ export function lanesOf(events, firstDay) {
   return placed;
 }
 
-/** What is moved: an event as a whole, or one of its ends, by a number of days. */
+/** The subject of a move: an event as a whole, or one of its ends, by a number of days. */
 class Calendar {
   constructor(store) {
     this.store = store;
@@ -138,7 +138,7 @@ class Calendar {
     return document.elementsFromPoint(x, y).find((one) => one.dataset?.day)?.dataset.day ?? null;
   }
 
-  /** What dropping writes. */
+  /** The values that a drop writes. */
   valuesOf({ record, part, days }) {
     const { start, end } = this;
     const [from, to] = [valueOf(record, start), end && valueOf(record, end)];
@@ -203,7 +203,7 @@ class Calendar {
     }
   }
 
-  /** What a key does to an event; true when it did something. */
+  /** Handles a key on an event; true when it did something. */
   key(event, record) {
     const { held } = this.state;
     const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[event.key];

@@ -75,7 +75,7 @@ export const Panel = {
   },
 };
 
-/** What was chosen, each with a button to remove it, and a list to add from. */
+/** The chosen values, each with a button to remove it, and a list to add from. */
 function chosenList({ label, value, names, rest, onChange }) {
   return h("div", { class: "chosen-values", role: "group", "aria-label": label }, [
     ...value.map((one) => h("span", { class: "chosen-value", key: one }, [names(one), removeButton(names(one), () => onChange(value.filter((other) => other !== one)))])),

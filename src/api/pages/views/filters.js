@@ -12,7 +12,7 @@ const only = (part, key) => isObject(part) && Object.keys(part).length === 1 && 
 const isLeaf = (part) => isObject(part) && typeof part.field === "string" && typeof part.op === "string"
   && Object.keys(part).every((key) => ["field", "op", "value", "timezone"].includes(key));
 
-/** How a group joins its parts: what is drawn of `{and}`, `{or}`, `{not: {or}}` and `{not: {and}}`. */
+/** The way in which a group joins its parts: the drawn part of `{and}`, `{or}`, `{not: {or}}` and `{not: {and}}`. */
 const JOINS = {
   and: { label: "All of", keys: ["and"] },
   or: { label: "Any of", keys: ["or"] },
@@ -37,7 +37,7 @@ export function groupFor(join, parts) {
 const WITHOUT = new Set(["is_empty", "is_not_empty"]);
 const MANY = new Set(["in", "not_in", "has_any", "has_all", "has_none"]);
 
-/** What an operator compares with: nothing, one value, several, two, a span of time or a period. */
+/** The operands of an operator: nothing, one value, several, two, a span of time or a period. */
 export function operandOf(op) {
   if (WITHOUT.has(op)) return "none";
   if (MANY.has(op)) return "many";
@@ -48,7 +48,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/;
 const isMoment = (value) => typeof value === "string" && value.includes("T") && !Number.isNaN(Date.parse(value));
 
-/** Whether a control of the form shows this value whole. */
+/** True when a control of the form shows this value whole. */
 function isShown(form, value) {
   switch (form) {
     case "number": return typeof value === "number";
@@ -61,10 +61,10 @@ function isShown(form, value) {
   }
 }
 
-/** Forms whose values nobody types or chooses here. */
+/** Forms whose values are not typed or chosen here. */
 const NOT_ENTERED = new Set(["files", "opaque"]);
 
-const fits = { // Whether the operand of a kind can be drawn; null is one that is still to be entered.
+const fits = { // True where the operand of a kind can be drawn; null is one that is still to be entered.
   none: (_, value) => value === undefined || value === null || value === true,
   one: (form, value) => value === null || isShown(form, value),
   many: (form, value) => value === null || (Array.isArray(value) && value.every((one) => one === null || isShown(form, one))),
@@ -76,14 +76,14 @@ const fits = { // Whether the operand of a kind can be drawn; null is one that i
 /** The operators of a field whose operands can be entered. */
 const offeredOf = (field) => facts.operators[field.form].filter(({ op }) => operandOf(op) === "none" || !NOT_ENTERED.has(field.form));
 
-/** Whether a row shows this condition whole. */
+/** True when a row shows this condition whole. */
 export function canDraw(part) {
   const field = isLeaf(part) ? fieldsByKey.get(part.field) : null;
   if (!field || !offeredOf(field).some((one) => one.op === part.op)) return false;
   return fits[operandOf(part.op)](field.form, part.value ?? null);
 }
 
-/** Whether every condition has what it compares with. */
+/** True when every condition has its operand. */
 export function isComplete(part) {
   const group = groupOf(part);
   if (group) return group.parts.every(isComplete);

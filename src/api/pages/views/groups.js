@@ -22,7 +22,7 @@ function periodText(text, granularity) {
   return granularity === "year" ? String(date.getUTCFullYear()) : dayText(text.slice(0, 10));
 }
 
-/** What a group is called, with the colour of an option. */
+/** The name of a group, with the colour of an option. */
 export function nameOf(field, granularity, { key, value }, titles) {
   if (value === null) return { name: "Empty", color: "gray" };
   switch (field.form) {

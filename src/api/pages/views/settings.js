@@ -1,4 +1,4 @@
-// What a view is: its name, its kind, and what the kind needs. Views are made and changed here.
+// The settings of a view: its name, its kind, and the needs of the kind. Views are made and changed here.
 
 import { addressOf, button, choices, fieldChoices, Modal, select } from "./controls.js";
 import { call, facts, fieldsByKey } from "./store.js";

@@ -1,4 +1,4 @@
-// What the parts of a database page share: the view, its records, and what the API is asked for.
+// The shared state of a database page: the view, its records, and requests to the API.
 
 import { act, overview, Refused } from "/pages/client.js";
 import { followDatabase } from "/pages/feed.js";
@@ -38,7 +38,7 @@ export function withParts(manifest, parts) {
 }
 
 /**
- * Changes a view, with `manifest` merged key by key. If somebody else changed other keys meanwhile,
+ * Changes a view, with `manifest` merged key by key. If someone else changed other keys meanwhile,
  * theirs stay; if they changed the same ones, nothing is written. Raises Refused. Gives the view.
  */
 export async function changeView(view, { manifest, ...rest }) {

@@ -1,10 +1,10 @@
-// How values of records read: options with colours, people and related records by name, dates.
+// Values of records as texts: options with colours, people and related records by name, dates.
 
 import { call, facts, language, zone } from "./store.js";
 
 const { h, shallowReactive } = globalThis.Vue;
 
-/** Members by their ids, once somebody's name is needed. */
+/** Members by their ids, once a name is needed. */
 export const people = shallowReactive({ list: null, byId: new Map() });
 let asked = null;
 
