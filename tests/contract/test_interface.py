@@ -48,7 +48,7 @@ WITHOUT_VALUE = {
     "Create record": "contentSurfaceId",
     "Update record": "contentSurfaceId",
     "Replace home layout": "homeLayout.widgets[].config",
-    "Apply AI run": "results[].error results[].subjectId",
+    "Apply AI run": "results[].error results[].subjectId response",
     "Create share link": "expiresAt revokedAt",
     "Update experiment": "endsAt guardrailMetric primaryMetric startedAt targetKey winner",
     "Delete item": "file database.fields[].defaultValue",

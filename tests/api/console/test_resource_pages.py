@@ -124,7 +124,9 @@ async def test_a_page_and_a_dashboard_are_made_renamed_moved_and_deleted(
         assert answer.status_code == 303, answer.text
         listed = read(await client.get("/v1/items", params={"workspaceId": str(space.id)}))
         (made[kind],) = [one for one in listed["items"] if one["kind"] == kind]
-        assert answer.headers["location"].endswith(f"?parent={made[kind]['id']}")
+        below = f"{place}?parent={made[kind]['id']}"
+        written = f"/surfaces/{made[kind].get('targetId')}"
+        assert answer.headers["location"] == (below if kind == "folder" else written)
     own = f"{place}/{made['dashboard']['id']}/edit"
     assert own in (await owner.get(f"{place}?parent={made['dashboard']['id']}")).text
     shown = inputs((await owner.get(own)).text)

@@ -34,7 +34,7 @@ const Drawn = {
         const view = kind === "view" ? views.find((one) => one.id === content.viewId) : null;
         const settings = view ? view.manifest.chart : { type: kind === "number" ? "number" : content.type, xFieldKey: content.xFieldKey, granularity: content.granularity, aggregate: content.aggregate, filter: content.filter };
         const next = chartStore(database, fields, settings, view);
-        await chart.load(next);
+        Object.assign(next, await chart.load(next));
         store.value = next;
         problem.value = "";
       } catch (error) {
