@@ -11,7 +11,7 @@ _ID = re.compile(r"`([a-z-]+)/[^`]+`")
 
 def _ids() -> list[str]:
     text = (ROOT / "temporal" / "RUNBOOK.md").read_text(encoding="utf-8")
-    table = text[text.index("| What | Workflow id |") : text.index("## Connect")]
+    table = text[text.index("| What | Workflow id") : text.index("## Connect")]
     return _ID.findall(table)
 
 

@@ -14,7 +14,7 @@ from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
 from models.data.fields.queries import require_edit
 from models.sources.data_source_runs import acceptance, queries
-from models.sources.data_source_runs.reversal import accept_reversal
+from models.sources.data_source_runs.reversal import accept_reversal, is_reverting
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
 from runtime.errors import (
@@ -58,6 +58,7 @@ async def get_import(request: ApiRequest) -> Response:
     """Follow an import."""
     import_id = request.ids["importId"]
     detail = await queries.get_import(request.work, request.actor, import_id)
+    reverting = await is_reverting(request.work, request.actor, import_id)
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
     return page(
@@ -66,6 +67,7 @@ async def get_import(request: ApiRequest) -> Response:
         shell,
         detail=detail,
         going=detail.status in OPEN_RUN,
+        reverting=reverting,
         undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
         rejects=f"{path}/rejects?format=csv",
         api=shell.calls(api.get_import, api.cancel_import, api.undo_import),
