@@ -5,7 +5,7 @@ import base64
 import json
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ _ONLY_MISSING = "if (!(error instanceof TypeError)) throw error"
 """A page that is still read has not all of its elements: null has no properties."""
 
 
+class ProtocolError(RuntimeError):
+    """The browser refused a call, such as one to a page that is left."""
+
+
 class Page:
     """One tab. `problems` collects errors, refusals of its policy and failed scripts."""
 
@@ -82,7 +86,11 @@ class Page:
 
         async def holds() -> bool:
             nonlocal value
-            value = await self.evaluate(patient)
+            try:
+                value = await self.evaluate(patient)
+            except ProtocolError:
+                # The page is left at this moment; the next one may have what is waited for.
+                return False
             return bool(value)
 
         await eventually(holds, what=expression)
@@ -102,8 +110,9 @@ class Page:
         boxes: list[Any] = []
 
         async def has_stopped() -> bool:
-            boxes.append(await self.evaluate(place))
-            return boxes[-1:] == boxes[-2:-1]
+            with suppress(ProtocolError):
+                boxes.append(await self.evaluate(place))
+            return len(boxes) > 1 and boxes[-1] == boxes[-2]
 
         await eventually(has_stopped, what=f"{selector} that does not move")
         box = boxes[-1]
@@ -199,7 +208,7 @@ class Protocol:
                 if page is not None:
                     page.hear(message)
             elif "error" in message:
-                error = RuntimeError(message["error"]["message"])
+                error = ProtocolError(message["error"]["message"])
                 self._answers.pop(message["id"]).set_exception(error)
             else:
                 self._answers.pop(message["id"]).set_result(message["result"])
