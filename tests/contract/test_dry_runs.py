@@ -27,7 +27,7 @@ from tests.support.client import Client
 from tests.support.document import DOCUMENT
 from tests.support.watched import WatchedDatabase
 
-pytestmark = pytest.mark.takes(seconds=60)
+pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 
 WORK = 202
 _OF_REQUESTS: Mapping[str, tuple[str, ...]] = {
@@ -146,7 +146,6 @@ def masked(value: Any) -> Any:
     return type(value).__name__ if isinstance(value, str) else value
 
 
-@pytest.mark.long
 async def test_a_request_does_what_its_dry_run_said(
     furnished: Furnishing, issuer: DevelopmentIssuer, database: WatchedDatabase
 ) -> None:

@@ -30,6 +30,8 @@ from tests.support.sources import goods, make_source
 from tests.support.spaces import MASTER_SECRET, Space, make_space
 from tests.support.waits import approval, member, resume, waiting
 
+pytestmark = pytest.mark.long
+
 Json = dict[str, Any]
 OURS = {"temporal_address": "127.0.0.1:1"}
 
@@ -132,7 +134,6 @@ async def test_a_node_fails_as_it_did(engine: Engine, once: Any) -> None:
     assert (found.now.status, found.now.code) == ("failed", "binding_error")
 
 
-@pytest.mark.long
 async def test_a_node_reads_what_it_read_then(engine: Engine, once: Any) -> None:
     """Not what a later node has written, nor the end of the loop around it."""
     loop = node("loop", "for_each", items=[1, 2], collect=True)
@@ -212,7 +213,6 @@ async def test_a_call_is_really_made_when_that_is_said(
     assert len(endpoint.requests) == 2
 
 
-@pytest.mark.long
 async def test_a_failed_last_attempt_is_that_attempt(
     engine: Engine, once: Any, serve: Serve
 ) -> None:
@@ -290,7 +290,6 @@ async def test_called_runs_and_actions_end_as_they_ended(engine: Engine, once: A
     assert found.now.as_before(found.before)
 
 
-@pytest.mark.long
 async def test_steps_of_actions(engine: Engine, once: Any, serve: Serve) -> None:
     endpoint = await serve(reply(404, {"no": 1}))
     steps = [
@@ -316,7 +315,6 @@ async def test_steps_of_actions(engine: Engine, once: Any, serve: Serve) -> None
         await once(run_id, "other")
 
 
-@pytest.mark.long
 async def test_refreshes(
     engine: Engine, client: Client, space: Space, serve: Serve, once: Any
 ) -> None:
@@ -438,7 +436,6 @@ async def test_the_command_shows_the_difference(
     assert "not found in this database" in gone[2]
 
 
-@pytest.mark.long
 async def test_a_missing_node_is_reported_with_the_reached_ones(engine: Engine, once: Any) -> None:
     run = await engine.run(
         graph(

@@ -19,6 +19,8 @@ from tests.support.undos import (
     updated,
 )
 
+pytestmark = pytest.mark.long
+
 Json = dict[str, Any]
 State = dict[str, Json]
 ROUNDS = 12

@@ -16,7 +16,7 @@ from tests.support.person import Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 ACTS: Mapping[str, tuple[str, ...]] = {
     "table from template": ("test_acts.test_a_table_is_made_from_a_template",),
@@ -120,7 +120,6 @@ async def test_the_history_of_a_record_is_read(page: Page, person: Person) -> No
     assert change.split() == ["Price", "3", "→", "4"]
 
 
-@pytest.mark.long
 async def test_an_import_is_undone(page: Page, person: Person) -> None:
     await page.open(f"{person.home}/import")
     await page.evaluate(
@@ -144,7 +143,6 @@ async def test_an_import_is_undone(page: Page, person: Person) -> None:
     await eventually(is_undone, what="the import that is undone")
 
 
-@pytest.mark.long
 async def test_a_table_is_exported(page: Page, person: Person) -> None:
     database_id = await tasks(person)
     await page.open(f"{person.home}/databases/{database_id}")

@@ -12,7 +12,7 @@ from tests.support.person import Json
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=25)]
+pytestmark = [pytest.mark.takes(seconds=25), pytest.mark.long]
 
 TABLE: Json = json.loads((Path(__file__).parent / "clipboard.json").read_text(encoding="utf-8"))
 """`shapes` of the clipboard with their cells; `numbers` and `days`: a text, a language, a value."""

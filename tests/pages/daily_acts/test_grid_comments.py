@@ -11,7 +11,7 @@ from tests.support.person import Json, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 ROWS: list[Json] = [{"title": f"Item {at}"} for at in range(3)]
 HOSTILE = "<img src=x onerror=alert(1)> "

@@ -12,7 +12,7 @@ from tests.support.person import Json, axis, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FIELDS: list[Json] = [
@@ -162,7 +162,6 @@ async def test_a_field_is_deleted_after_its_uses_are_shown(table: Table) -> None
     assert await field(table, "note") is None
 
 
-@pytest.mark.long
 async def test_the_panel_fits_a_narrow_dark_screen(table: Table, screens: Path) -> None:
     page = table.page
     await page.show(dark=True, width=390, height=800)

@@ -10,7 +10,7 @@ from tests.support.person import Json, Person
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=25)]
+pytestmark = [pytest.mark.takes(seconds=25), pytest.mark.long]
 
 FIELDS: list[Json] = [
     {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Shut"}]},

@@ -8,7 +8,7 @@ from tests.support.person import Json
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 FIELDS: list[Json] = [{"label": "Price", "kind": "number"}]
 ROWS: list[Json] = [{"title": f"Item {at}", "price": at} for at in range(5)]
@@ -19,7 +19,6 @@ async def table(page: Page, server: Server, space: Space) -> Table:
     return await table_of(page, server, space, FIELDS, ROWS)
 
 
-@pytest.mark.long
 async def test_changes_of_others_are_seen_and_the_selection_stays(table: Table) -> None:
     await table.open()
     page, person = table.page, table.person

@@ -11,7 +11,7 @@ from tests.support.person import Json
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=20)]
+pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.long]
 
 RANDOM_ACTS = (Path(__file__).parent / "random_acts.js").read_text(encoding="utf-8")
 FIELDS: list[Json] = [{"label": "Price", "kind": "number"}, {"label": "Note", "kind": "text"}]

@@ -20,7 +20,7 @@ from tests.support.person import Json, Person, axis, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 FIELDS: list[Json] = [
     {"label": "Price", "kind": "number"},

@@ -17,7 +17,7 @@ from tests.support.person import Json, Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 LIVE = "document.documentElement.dataset.feed === 'live'"
 CARDS = (
