@@ -1,19 +1,11 @@
 """`python -m tests.simulation --seeds 0..1000`: play scenarios, or one of them step by step."""
 
 import argparse
-import asyncio
 import sys
 import time
-import traceback
 from multiprocessing import get_context
 
-import pytest
-import structlog
-
-from models.registrations import register_models
-from tests.simulation.processes import Clock, Violation
-from tests.simulation.scenario import simulate
-from tests.simulation.world import a_world
+from tests.simulation.play import play
 from tests.support.postgres import migrated_database
 
 
@@ -39,33 +31,6 @@ def main() -> int:
         f"{len(seeds)} scenarios, {len(found)} violations, {len(seeds) / seconds:.1f} a second\n"
     )
     return 1 if found else 0
-
-
-def play(seeds: range, trace: bool = False) -> list[str]:
-    """The violations that scenarios find."""
-    register_models()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    with pytest.MonkeyPatch.context() as patch, migrated_database("simulation") as url:
-        clock = Clock()
-        clock.install(patch)
-        return asyncio.run(_play(url, clock, seeds, trace))
-
-
-async def _play(url: str, clock: Clock, seeds: range, trace: bool) -> list[str]:
-    found = []
-    async with a_world(url, clock) as world:
-        for seed in seeds:
-            try:
-                await simulate(world, seed, _shown if trace else lambda _: None)
-            except Violation as violation:
-                found.append(str(violation))
-                if trace:
-                    traceback.print_exc()
-    return found
-
-
-def _shown(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

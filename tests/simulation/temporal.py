@@ -294,6 +294,13 @@ class Client:
         for one in found:
             yield one
 
+    async def list_activities(self, _query: str) -> AsyncIterator[Any]:
+        """None: nothing is delivered in a scenario."""
+        async with call_of_temporal():
+            standalone: list[Any] = []
+        for one in standalone:
+            yield one
+
 
 @dataclass(frozen=True)
 class Handle:
