@@ -173,6 +173,12 @@ async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow
     return await work.first(statement.order_by(job.c.id).limit(1), of=JobRow)
 
 
+async def has_open_job(work: UnitOfWork, workspace_id: Id, family: Family, subject_id: Id) -> bool:
+    """True while a job of a family on a subject is open."""
+    statement = jobs_of(workspace_id, family, job.c.id).where(job.c.subject_id == subject_id)
+    return await work.scalar(statement.where(JOBS.is_open).limit(1)) is not None
+
+
 async def succeeded_job(
     work: UnitOfWork,
     workspace_id: Id,

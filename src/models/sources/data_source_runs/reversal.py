@@ -35,7 +35,7 @@ from models.data.records.bulk import derive_where, update_from
 from models.data.records.events import emit_written
 from models.data.records.queries import RECORD
 from models.data.records.rows import CHANGES_WITH_CREATIONS
-from models.messages.jobs.store import JOBS, accept_job, job, jobs_of
+from models.messages.jobs.store import accept_job, has_open_job
 from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import REVERTIBLE, DataSourceRunStatus
@@ -79,9 +79,7 @@ async def accept_reversal(
 
 async def is_reverting(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
     """True while the reversal of a run is open."""
-    jobs = jobs_of(actor.workspace_id, Family.DATA_SOURCE_REVERSAL, job.c.id)
-    statement = jobs.where(job.c.subject_id == run_id, JOBS.is_open).limit(1)
-    return await work.scalar(statement) is not None
+    return await has_open_job(work, actor.workspace_id, Family.DATA_SOURCE_REVERSAL, run_id)
 
 
 async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:
