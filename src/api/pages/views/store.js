@@ -91,6 +91,7 @@ export async function askAll(store, more, most = 1000) {
  * read once more.
  */
 export function makeStore(load, { renewal = load } = {}) {
+  let reads = 0;
   const store = reactive({
     database: facts.database, fields: facts.fields, view: facts.view, records: [], search: "",
     canWrite: facts.canWrite, said: "", problem: "", version: 0, held: 0, isLate: false,
@@ -101,13 +102,15 @@ export function makeStore(load, { renewal = load } = {}) {
     },
     async reload(read = load) {
       const version = (store.version += 1);
+      reads += 1;
       try {
         const parts = await read(store);
         if (store.version === version) Object.assign(store, parts, { problem: "" });
-        else store.isLate ||= store.held > 0;
       } catch (error) {
         if (store.version === version) store.problem = error.message;
         if (error.status === undefined) throw error;
+      } finally {
+        reads -= 1;
       }
     },
     async during(work) {
@@ -121,6 +124,8 @@ export function makeStore(load, { renewal = load } = {}) {
     hold() {
       store.held += 1;
       store.version += 1;
+      // A read that is under way is dropped, also if it ends after the release.
+      store.isLate ||= reads > 0;
     },
     release() {
       store.held -= 1;
