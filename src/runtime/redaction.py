@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 REDACTED = "[redacted]"
 _SECRET_NAME = re.compile(
-    r"authori[sz]ation|credential|cookie|passw|pwd|secret|token|pepper"
+    r"authori[sz]ation|credential|cookie|passw|pwd|secret(?!ar)|token|pepper"
     r"|(?:api|access|private)[-_ ]?key",
     re.IGNORECASE,
 )
