@@ -29,7 +29,7 @@ from models.data.records.queries import merge_counts
 from models.data.time_entries.writes import purge_discarded
 from models.messages.deliveries.lines import purge_deliveries
 from models.messages.jobs.store import purge_jobs
-from models.messages.realtime import purge_tickets
+from models.messages.realtime import purge_tabs, purge_tickets
 from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.log import purge_events
 from models.people.browser_sessions import purge_sessions
@@ -115,6 +115,7 @@ class RetentionActivities:
                     or await purge_previews(work)
                     or await purge_authorizations(work)
                     or await purge_tickets(work)
+                    or await purge_tabs(work)
                     or await purge_sessions(work)
                 )
             case Expired.REQUEST_LOGS:

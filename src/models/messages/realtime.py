@@ -285,6 +285,15 @@ async def redeem(work: UnitOfWork, ticket: str) -> Redeemed:
     return found
 
 
+async def purge_tabs(work: UnitOfWork) -> int:
+    """Remove a batch of tabs that were not closed in order; gives their number."""
+    forgotten = open_tab.c.seen_at < func.clock_timestamp() - TAB_FORGOTTEN_AFTER
+    old = select(open_tab.c.tab_id).where(forgotten).limit(MAX_ROWS)
+    return (
+        await work.execute(delete(open_tab).where(forgotten, open_tab.c.tab_id.in_(old)))
+    ).rowcount
+
+
 async def purge_tickets(work: UnitOfWork) -> int:
     """Remove a batch of tickets that nobody used in time; gives their number."""
     old = select(_ticket.digest).where(_ticket.expires_at < func.clock_timestamp()).limit(MAX_ROWS)
