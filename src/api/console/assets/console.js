@@ -154,6 +154,15 @@ document.addEventListener("htmx:before:request", (event) => {
   if (part.dataset?.refresh !== undefined && busy(part)) event.preventDefault();
 });
 
+// A choice that was made before htmx was loaded, or that the browser kept over a reload, is sent now.
+const sentChoices = new WeakSet();
+document.addEventListener("htmx:before:request", (event) => { sentChoices.add(event.target); });
+addEventListener("pageshow", () => {
+  for (const choice of document.querySelectorAll("select[hx-trigger=change]")) {
+    if (isWritten(choice) && !sentChoices.has(choice)) choice.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
+
 // A form that was taken has done what it is for, and so has the dialog around it.
 document.addEventListener("htmx:after:request", (event) => {
   const form = event.target;
