@@ -16,10 +16,10 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-all quick explore mutants check fix demo bench profile histories openapi examples screenshots release lock clean
+.PHONY: help setup up test test-all test-failed quick explore mutants check fix demo bench profile histories openapi examples screenshots release lock clean
 
 help: ## Show this list.
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 setup: $(INSTALLED) ## Install everything into .venv.
 
@@ -39,6 +39,9 @@ test: setup ## Run all tests but the long ones; within seven minutes.
 
 test-all: setup ## Run all tests: also each moment of a kill, each page in a browser, growth.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+test-failed: setup ## Run alone what failed last, one test after the other.
+	$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1 -v
 
 quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 	$(BIN)/ruff check
