@@ -58,7 +58,12 @@ class Person:
 
 
 async def sign_in(page: Page, server: Server, space: Space, user_id: UUID | None = None) -> None:
-    """Give a tab the session of a member, by default of the owner."""
+    """Give a tab the session of a member, by default of the owner.
+
+    A page of the session before it would ask in this one, and be refused.
+    """
+    if await page.evaluate("location.protocol") != "about:":
+        await page.open("about:blank")
     async with space.database.transaction() as work:
         session = await begin_session(work, user_id or space.user_id)
     await page.send(
@@ -69,6 +74,19 @@ async def sign_in(page: Page, server: Server, space: Space, user_id: UUID | None
         httpOnly=True,
         sameSite="Lax",
     )
+
+
+async def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until an element has the focus."""
+    has_focus = f"document.activeElement.matches({json.dumps(selector)})"
+    for _ in range(_MOST_TABS):
+        if await page.evaluate(has_focus):
+            return
+        await page.press("Tab")
+    raise AssertionError(f"Tab does not lead to {selector}")
+
+
+_MOST_TABS = 80
 
 
 async def axis(page: Page) -> int:

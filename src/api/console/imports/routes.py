@@ -59,6 +59,7 @@ async def get_import(request: ApiRequest) -> Response:
     import_id = request.ids["importId"]
     detail = await queries.get_import(request.work, request.actor, import_id)
     reverting = await is_reverting(request.work, request.actor, import_id)
+    left_out = await queries.rejects_by_column(request.work, request.workspace_id, import_id)
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
     return page(
@@ -69,8 +70,11 @@ async def get_import(request: ApiRequest) -> Response:
         going=detail.status in OPEN_RUN,
         reverting=reverting,
         undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
+        left_out=left_out,
         rejects=f"{path}/rejects?format=csv",
-        api=shell.calls(api.get_import, api.cancel_import, api.undo_import),
+        api=shell.calls(
+            api.get_import, api.list_import_rejects, api.cancel_import, api.undo_import
+        ),
     )
 
 

@@ -6,7 +6,9 @@ See architecture.md#workspace-in-every-query.
 import csv
 import io
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, func, select
 
@@ -286,6 +288,55 @@ async def list_rejects(
     )
 
 
+_EXAMPLES = 10
+"""Rejects of a column that a page shows; the file has the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRejects:
+    """The first rejects of a column, of `count` that are kept; without a column, skipped rows."""
+
+    column: str | None
+    count: int
+    examples: Sequence[Reject]
+
+
+async def rejects_by_column(
+    work: UnitOfWork, workspace_id: Id, run_id: Id
+) -> Sequence[ColumnRejects]:
+    """What is kept of what a run left out, by column; the columns with most of it first."""
+    column, place = run_rejection.c.column, run_rejection.c.place
+    rank = func.row_number().over(partition_by=column, order_by=place)
+    number = func.count().over(partition_by=column)
+    ranked = (
+        _rejections(workspace_id, run_id)
+        .add_columns(rank.label("rank"), number.label("number"))
+        .subquery()
+    )
+    shown = (
+        select(ranked)
+        .where(ranked.c.rank <= _EXAMPLES)
+        .order_by(ranked.c.number.desc(), ranked.c.column, ranked.c.place)
+    )
+    found = await work.rows(shown, of=_Ranked)
+    groups = [list(group) for _, group in groupby(found, lambda row: row.column)]
+    return [
+        ColumnRejects(rows[0].column, rows[0].number, [_reject(row) for row in rows])
+        for rows in groups
+    ]
+
+
+class _Ranked(Protocol):
+    """A row of `RunRejection`, and how many its column has."""
+
+    row_number: int
+    column: str | None
+    field_key: str | None
+    value: str | None
+    reason: str
+    number: int
+
+
 async def rejects_as_csv(work: UnitOfWork, workspace_id: Id, run_id: Id) -> bytes:
     """All that is kept of what a run left out, as RFC 4180 in UTF-8 with a byte order mark.
 
@@ -309,7 +360,7 @@ def _rejections(workspace_id: Id, run_id: Id) -> Select[tuple[object, ...]]:
     )
 
 
-def _reject(row: RunRejection) -> Reject:
+def _reject(row: RunRejection | _Ranked) -> Reject:
     return Reject(
         type=RejectType.ROW if row.column is None else RejectType.CELL,
         row=row.row_number,
