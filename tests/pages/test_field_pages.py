@@ -119,6 +119,51 @@ async def test_five_fields_are_made_and_one_is_edited(
     ]
 
 
+SLOW = """(() => { const { fetch } = window; window.fetch = async (...call) => {
+  const answer = await fetch(...call);
+  await new Promise((done) => setTimeout(done, 700));
+  return answer;
+}; })()"""
+"""Answers that take long; a page that is opened anew is as before."""
+
+
+async def test_what_is_typed_and_pressed_while_a_part_is_replaced_is_kept(
+    page: Page, server: Server, space: Space
+) -> None:
+    person = Person(server, space)
+    await sign_in(page, server, space)
+    await new_database(page, person)
+    await begin(page, "select", "State")
+    await page.until("document.readyState === 'complete'")
+    await page.evaluate(SLOW)
+    await write(page, "options.0.name", "Open")
+    await page.click("button[name=row][value=add]")
+    await write(page, "options.1.name", "Shut")
+    # The part is asked for once more, and the button waits for it.
+    await page.click(SAVE)
+    await page.until("document.querySelector('.fields') !== null")
+    (made,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
+    assert [one["name"] for one in made["fields"][1]["options"]] == ["Open", "Shut"]
+
+
+async def test_the_caret_stays_where_one_types_while_a_part_is_replaced(
+    page: Page, server: Server, space: Space
+) -> None:
+    person = Person(server, space)
+    await sign_in(page, server, space)
+    await new_database(page, person)
+    await begin(page, "select", "State")
+    await page.until("document.readyState === 'complete'")
+    await page.evaluate(SLOW)
+    await page.click("button[name=row][value=add]")
+    await write(page, "options.0.name", "Op")
+    await page.until("document.querySelector('#live [name=\"options.2.name\"]') !== null")
+    assert await page.evaluate("document.activeElement.name") == "options.0.name"
+    await page.send("Input.insertText", text="en")
+    value = "document.querySelector('#live [name=\"options.0.name\"]').value"
+    assert await page.evaluate(value) == "Open"
+
+
 async def test_a_field_is_converted_and_deleted(page: Page, server: Server, space: Space) -> None:
     person = Person(server, space)
     body = {"label": "Goods", "fields": [{"label": "Weight", "kind": "text"}]}

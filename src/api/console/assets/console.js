@@ -169,10 +169,79 @@ document.addEventListener("htmx:after:request", (event) => {
   if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
   if (!(event.detail?.ctx?.response?.raw?.ok)) return;
   form.reset();
-  // The next submission is another call.
+  renewKey(form);
+  form.closest("dialog")?.close();
+});
+
+/** The next submission of a form is another call. */
+function renewKey(form) {
   const key = form.elements.namedItem("idempotencyKey");
   if (key) key.value = [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16)).join("");
-  form.closest("dialog")?.close();
+}
+
+/*
+ * While a part of a form is replaced, as by a button that adds a row: what is typed meanwhile is sent
+ * once more instead of being replaced, and buttons that are pressed wait until the new part is there.
+ */
+const replacing = new Map();
+const contentOf = (form) => JSON.stringify([...new FormData(form)].filter(([name]) => name !== "idempotencyKey").map(([name, value]) => [name, String(value)]));
+const formOf = (element) => element.closest?.("form[method=post]") ?? null;
+
+document.addEventListener("htmx:before:request", (event) => {
+  const form = formOf(event.target);
+  const target = event.detail?.ctx?.target;
+  if (!(target instanceof Element) || target === form || !form?.contains(target) || !target.querySelector(`${FIELDS}, select`)) return;
+  replacing.set(form, { source: event.target, target, sent: contentOf(form), focus: replacing.get(form)?.focus ?? document.activeElement, next: replacing.get(form)?.next });
+  renewKey(form);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("button");
+  const part = button?.type === "submit" && replacing.get(button.form);
+  if (!part || part.isRepeated) return;
+  event.preventDefault();
+  event.stopPropagation();
+  part.next = { name: button.name, value: button.value };
+}, true);
+
+document.addEventListener("htmx:before:swap", (event) => {
+  const form = formOf(event.target);
+  const part = replacing.get(form);
+  if (!part || event.detail.ctx.target !== part.target) return;
+  if (contentOf(form) !== part.sent) {
+    part.isLate = true;
+    event.preventDefault();
+    return;
+  }
+  const active = document.activeElement;
+  const written = active !== part.focus && part.target.contains(active) ? { name: active.name, start: active.selectionStart, end: active.selectionEnd } : null;
+  new MutationObserver((_, observer) => {
+    if (part.target.isConnected) return;
+    observer.disconnect();
+    // The person is elsewhere than where the new part would begin.
+    if (written) form.querySelectorAll("[autofocus]").forEach((one) => one.removeAttribute("autofocus"));
+    const field = written && [...form.elements].find((one) => one.name === written.name);
+    field?.focus({ preventScroll: true });
+    if (field && Number.isInteger(written.start)) field.setSelectionRange(written.start, written.end);
+    goOn(form, part);
+  }).observe(form, { childList: true, subtree: true });
+});
+
+/** Presses what waited; a button of a row does not wait, since its row may be another one now. */
+function goOn(form, { next }) {
+  replacing.delete(form);
+  if (!next || /\.\d+$/.test(next.value)) return;
+  [...form.querySelectorAll("button[type=submit]")].find((one) => one.name === next.name && one.value === next.value)?.click();
+}
+
+document.addEventListener("htmx:finally:request", (event) => {
+  const form = formOf(event.target);
+  const part = replacing.get(form);
+  if (!part || part.source !== event.target || !part.target.isConnected) return;
+  if (!part.isLate) return goOn(form, part);
+  Object.assign(part, { isLate: false, isRepeated: true });
+  if (part.source.matches("select")) part.source.dispatchEvent(new Event("change", { bubbles: true }));
+  else part.source.click();
 });
 
 // Messages of success go by themselves; what went wrong stays until it is dismissed.
