@@ -153,7 +153,7 @@ async def test_fields_are_added_renamed_and_arranged_in_the_view(table: Table) -
     }
     assert "Mass" in labels
     for _ in range(2):
-        await press(page, "Undo")
+        await press(page, "Undo", ".table-bar")
     await page.until("document.querySelector('[data-head=\"1\"]').innerText === 'Price'")
     await page.until("document.querySelector('[data-head=\"4\"]').innerText === 'Weight'")
 

@@ -156,3 +156,27 @@ async def test_a_record_is_added_on_a_day_and_weeks_are_shown(
     await page.screenshot(screens / "week.png")
     await press(page, "Month")
     await page.until("document.querySelectorAll('.cal-week').length === 6")
+
+
+async def test_bars_of_a_timeline_are_dragged_and_stretched(
+    page: Page, person: Person, screens: Path
+) -> None:
+    database_id = await tasks(person, FIELDS)
+    content = {"dateFieldKey": "due", "endDateFieldKey": "end"}
+    view_id = await view(person, database_id, kind="timeline", label="Line", manifest=content)
+    await opened(page, person, database_id, f"{view_id}#day=2026-11-15&mode=week")
+    tea = await event(page, "Tea")
+    assert await page.evaluate("document.querySelectorAll('.cal-day').length") == 42
+    await drag(page, tea, day("2026-11-06"))
+    await until_value(person, database_id, "Tea", "due", "2026-11-06")
+    await drag(page, f"{await event(page, 'Tea')} .cal-edge.end", day("2026-11-11"))
+    await until_value(person, database_id, "Tea", "end", "2026-11-11")
+    await page.evaluate(f"{one(await event(page, 'Milk') + ' a')}.focus()")
+    for key in (" ", "ArrowRight", "Enter"):
+        await page.press(key)
+    await until_value(person, database_id, "Milk", "due", "2026-11-11")
+    await page.screenshot(screens / "timeline.png")
+    assert await violations(page) == []
+    await page.show(width=390, height=800, dark=True)
+    assert await axis(page) == 0
+    await page.screenshot(screens / "timeline-phone-dark.png")

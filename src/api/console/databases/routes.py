@@ -73,7 +73,9 @@ _TEMPLATES: Mapping[ViewKind, str] = {
     ViewKind.TIMELINE: "calendar.html",
 }
 
-_SCRIPTED = frozenset({ViewKind.BOARD, ViewKind.CALENDAR, ViewKind.GALLERY, ViewKind.CHART})
+_SCRIPTED = frozenset(
+    {ViewKind.BOARD, ViewKind.CALENDAR, ViewKind.TIMELINE, ViewKind.GALLERY, ViewKind.CHART}
+)
 """Kinds that a script draws where there is one."""
 
 

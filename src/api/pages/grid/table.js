@@ -103,7 +103,7 @@ function followFiles(source, store, names) {
 
 const button = (label, onClick, more = {}) => h("button", { type: "button", class: "button small", onClick, ...more }, label);
 
-/** The place of the bar of views: `h(ViewBar, { store })` goes here. */
+/** The tools of the table, in the one row above it. */
 const Bar = {
   props: ["table"],
   setup: ({ table }) => {
@@ -112,14 +112,8 @@ const Bar = {
       table.store.saveAsView(event.target.elements.label.value.trim()).catch((error) => table.fail(error));
     };
     return () => {
-      const { store, history, checked } = table;
-      return h("div", { class: "table-bar" }, [
-        checked.size > 0 ? h("div", { class: "picked-bar", role: "group", "aria-label": "Selected records" }, [
-          h("b", null, `${checked.size.toLocaleString()} selected`),
-          button("Edit…", () => table.bulkEdit()), button("Duplicate", () => table.duplicate()), button("Archive", () => table.drop("archive")),
-          button("Delete", () => table.drop("delete"), { class: "button small danger" }), button("Clear", () => { checked.clear(); table.focus(); }, { class: "button small subtle" }),
-        ]) : null,
-        h("span", { class: "grow" }),
+      const { store, history } = table;
+      return h(Vue.Teleport, { to: "#table-tools" }, h("div", { class: "table-bar" }, [
         store.isUnsaved ? h("form", { class: "save-view", onSubmit: saveView }, [h("input", { type: "text", name: "label", required: true, maxlength: 200, placeholder: "Name of the view", "aria-label": "Name of the view" }), h("button", { type: "submit", class: "button small" }, "Save as view")]) : null,
         h(HiddenFields, { table }),
         button("Find", () => { table.page.find = true; }, { "aria-keyshortcuts": "Control+F" }),
@@ -128,9 +122,19 @@ const Bar = {
           button("Redo", () => history.redo(), { disabled: !history.state.canRedo, "aria-keyshortcuts": "Control+Y" }),
           button("Add record", () => table.addLast()),
         ] : null,
-      ]);
+      ]));
     };
   },
+};
+
+/** Acts on the selected records; it floats above the rows, which stay where they are. */
+const PickedBar = {
+  props: ["table"],
+  setup: ({ table }) => () => (table.checked.size === 0 ? null : h("div", { class: "picked-bar", role: "group", "aria-label": "Selected records" }, [
+    h("b", null, `${table.checked.size.toLocaleString()} selected`),
+    button("Edit…", () => table.bulkEdit()), button("Duplicate", () => table.duplicate()), button("Archive", () => table.drop("archive")),
+    button("Delete", () => table.drop("delete"), { class: "button small danger" }), button("Clear", () => { table.checked.clear(); table.focus(); }, { class: "button small subtle" }),
+  ])),
 };
 
 const HiddenFields = {
@@ -209,7 +213,7 @@ const App = {
     return () => [
       h(Bar, { table }),
       table.page.find ? h(FindBar, { table }) : null,
-      h("div", { class: "table-work" }, [h(Sheet, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null, table.page.field !== null ? h(FieldPanel, { table }) : null]),
+      h("div", { class: "table-work" }, [h(Sheet, { table }), h(PickedBar, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null, table.page.field !== null ? h(FieldPanel, { table }) : null]),
       h(Foot, { table }),
       table.page.paste ? h(PasteDialog, { plan: table.page.paste.plan, onPaste: () => table.applyPaste(table.page.paste.plan), onClose: () => { table.page.paste = null; table.focus(); } }) : null,
       table.page.bulk ? h(BulkDialog, { table }) : null,

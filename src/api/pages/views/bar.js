@@ -289,6 +289,9 @@ function tab(one, store) {
   ]);
 }
 
+/** The tab of the shown view is in sight, however many there are before it. */
+const showTab = ({ el }) => el.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
 /**
  * The bar of a database page. `store` has the database, the view and `patchView`; who may not
  * change views sees the tabs alone.
@@ -299,6 +302,10 @@ export const ViewBar = {
     const draft = new Draft(props.store);
     const dialog = ref(null);
     const problem = ref("");
+    /** On a narrow screen the tools are behind a button. */
+    const isOpen = ref(false);
+    const hasTools = facts.canEditViews || document.getElementById("table-tools");
+    watch(isOpen, (value) => document.getElementById("toolbar").classList.toggle("open", value));
     const mayEdit = computed(() => Boolean(facts.canEditViews && props.store.view && (facts.canLock || !props.store.view.locked)));
     async function run(act) {
       problem.value = "";
@@ -323,12 +330,13 @@ export const ViewBar = {
       const given = { mayEdit: mayEdit.value, onNew: () => { dialog.value = "new"; } };
       return h("div", { class: "view-bar" }, [
         h("div", { class: "view-tabs" }, [
-          h("nav", { class: "tabs views", "aria-label": "Views" }, [
+          h("nav", { class: "tabs views", "aria-label": "Views", onVnodeMounted: showTab }, [
             h("a", { href: addressOf(), "aria-current": store.view ? undefined : "true" }, "All records"),
             ...facts.views.map((one) => tab(one, store)),
           ]),
           facts.canEditViews && store.view ? h(Panel, { name: "view-menu", label: "⋯", title: `View ${store.view.label}`, small: true }, { default: ({ close }) => viewMenu(store, { mayEdit: mayEdit.value, dialog, run, close }) }) : null,
           facts.canEditViews ? button([icon("draft"), "New view"], () => { dialog.value = "new"; }, { class: "small subtle", "data-new-view": "" }) : null,
+          hasTools ? button("Menu", () => { isOpen.value = !isOpen.value; }, { class: "small toolbar-menu", "aria-expanded": isOpen.value, "aria-controls": "toolbar" }) : null,
         ]),
         facts.canEditViews ? h("div", { class: "view-panels" }, [
           ...panels(draft, store, given),

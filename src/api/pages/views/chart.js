@@ -75,7 +75,8 @@ function plotted(type, points, told) {
       y: Math.min(y(point.value), y(0)), height: Math.max(1, Math.abs(y(point.value) - y(0))), rx: 3,
     }, h("title", null, told(point))))
     : [
-      h("path", { class: "line", d: placed.map((point, at) => `${at === 0 ? "M" : "L"}${x(point.place)},${y(point.value)}`).join("") }),
+      // Records without a value are no place on the line.
+      h("path", { class: "line", d: placed.filter((point) => point.key !== "").map((point, at) => `${at === 0 ? "M" : "L"}${x(point.place)},${y(point.value)}`).join("") }),
       ...placed.map((point) => h("circle", { class: "dot", key: point.key, cx: x(point.place), cy: y(point.value), r: 4 }, h("title", null, told(point)))),
     ];
   return [...axes(placed, ticks, x, y, PLOT), ...marks];

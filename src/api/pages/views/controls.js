@@ -3,7 +3,10 @@
 import { call, facts } from "./store.js";
 import { loadPeople, people } from "./values.js";
 
-const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, shallowRef } = globalThis.Vue;
+const { computed, h, nextTick, onBeforeUnmount, onMounted, onUpdated, ref, shallowRef } = globalThis.Vue;
+
+const MARGIN = 12;
+
 
 export const icon = (name) =>
   h("svg", { class: "icon", "aria-hidden": "true" }, h("use", { href: `#icon-${name}` }));
@@ -51,6 +54,22 @@ export const Panel = {
     const elsewhere = (event) => {
       if (isOpen.value && !root.value.contains(event.target) && !event.target.closest?.("dialog")) close();
     };
+    /** The panel is within the window, however wide it becomes. */
+    const fit = () => {
+      const body = root.value?.querySelector(":scope > .view-panel-body");
+      if (!body) return;
+      body.style.translate = "";
+      const { left, right } = body.getBoundingClientRect();
+      const over = right - (document.documentElement.clientWidth - MARGIN);
+      if (over > 0) body.style.translate = `${-Math.min(over, Math.max(0, left - MARGIN))}px`;
+    };
+    const sizes = new ResizeObserver(fit);
+    onUpdated(() => {
+      sizes.disconnect();
+      const body = root.value?.querySelector(":scope > .view-panel-body");
+      if (body) sizes.observe(body);
+    });
+    onBeforeUnmount(() => sizes.disconnect());
     onMounted(() => document.addEventListener("pointerdown", elsewhere, true));
     onBeforeUnmount(() => document.removeEventListener("pointerdown", elsewhere, true));
     expose({ close });

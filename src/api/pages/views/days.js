@@ -59,3 +59,23 @@ export const monthText = (day) => month.format(at(day));
 export const weekdayText = (day) => weekday.format(at(day));
 export const wholeDay = (day) => whole.format(at(day));
 export const shortDay = (day) => short.format(at(day));
+
+/** A time on the clock of the reader as seconds, which count on evenly over all days. */
+export function stampOf(field, value) {
+  const { day, time } = field.form === "moment" ? wallOf(value) : { day: value, time: "00:00" };
+  return Date.parse(`${day}T${time}Z`) / 1000;
+}
+
+/** The day and the time of a stamp. */
+export function stampParts(stamp) {
+  const text = new Date(stamp * 1000).toISOString();
+  return { day: text.slice(0, 10), time: text.slice(11, 19) };
+}
+
+export const clockText = (stamp) => stampParts(stamp).time.slice(0, 5);
+
+/** The value that a field has at a stamp. */
+export function valueAt(field, stamp) {
+  const { day, time } = stampParts(stamp);
+  return field.form === "moment" ? momentOf(day, time) : day;
+}

@@ -8,6 +8,11 @@ function scrollNear(scroller, x, y) {
   const box = scroller.getBoundingClientRect();
   if (x > box.right - EDGE) scroller.scrollLeft += 14;
   else if (x < box.left + EDGE) scroller.scrollLeft -= 14;
+  // A box that scrolls down by itself, such as the hours of a day.
+  if (scroller.scrollHeight > scroller.clientHeight && y > box.top && y < box.bottom) {
+    if (y > box.bottom - EDGE) scroller.scrollTop += 14;
+    else if (y < box.top + EDGE) scroller.scrollTop -= 14;
+  }
   if (y > window.innerHeight - EDGE) window.scrollBy(0, 14);
   else if (y < EDGE) window.scrollBy(0, -14);
 }

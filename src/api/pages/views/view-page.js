@@ -15,6 +15,7 @@ async function loadTable(store) {
 const KINDS = {
   board: async () => import("./board.js"),
   calendar: async () => import("./calendar.js"),
+  timeline: async () => import("./calendar.js").then(({ load, Timeline }) => ({ load, View: Timeline })),
   gallery: async () => import("./gallery.js"),
   chart: async () => import("./chart.js"),
 };
