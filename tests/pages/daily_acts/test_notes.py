@@ -10,7 +10,7 @@ import pytest
 from models.core.access.rules import Role
 from tests.support.browser import Page
 from tests.support.patience import eventually
-from tests.support.person import Person, axis, sign_in, violations
+from tests.support.person import Person, axis, sign_in, tab_to, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -73,10 +73,11 @@ async def write(page: Page, text: str) -> None:
             await page.send("Input.insertText", text=sign)
 
 
-async def test_a_page_is_written_by_keys(page: Page, person: Person, screens: Path) -> None:
+async def test_a_page_is_written_by_keys_alone(page: Page, person: Person, screens: Path) -> None:
     surface_id = await new_note(person)
     await opened(page, person, surface_id)
-    await page.click(".note-more")
+    await tab_to(page, ".note-more")
+    await page.press("Enter")
     await page.until("document.activeElement.matches('[data-text]')")
     await write(page, "# Launch\nWe ship **soon** and `fast`.\n- one\ntwo")
     await page.press("Tab")

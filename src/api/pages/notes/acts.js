@@ -163,19 +163,40 @@ export class Acts {
     return true;
   }
 
-  /** Moves blocks by one place among what is beside them. */
-  shift(block, by) {
-    const siblings = this.tree.siblings(block);
-    const at = siblings.findIndex((one) => one.id === block.id);
-    const next = siblings[at + by];
+  /** The focus after an act on some blocks: the caret in one, or all of them selected. */
+  on(blocks, at) { return blocks.length === 1 && this.page.selection.size === 0 ? { id: blocks[0].id, at } : { blocks: blocks.map((block) => block.id) }; }
+
+  /** Moves blocks by one place among what is beside them: the neighbour goes to their other side. */
+  shift(blocks, by) {
+    const siblings = this.tree.siblings(blocks[0]);
+    const places = blocks.map((block) => siblings.findIndex((one) => one.id === block.id));
+    const [first, last] = [Math.min(...places), Math.max(...places)];
+    if (first < 0 || last - first + 1 !== blocks.length) return void this.page.say("Only blocks next to each other are moved together.");
+    const focus = this.on(blocks, "same");
+    const parentId = blocks[0].parentBlockId ?? null;
+    const next = siblings[by > 0 ? last + 1 : first - 1];
     if (!next) return;
-    const afterId = by > 0 ? next.id : siblings[at - 2]?.id ?? null;
-    this.act("move", [{ op: "move", id: block.id, place: { parentId: block.parentBlockId ?? null, afterId } }], { id: block.id, at: "same" });
+    const edits = blocks.length === 1
+      ? [{ op: "move", id: blocks[0].id, place: { parentId, afterId: by > 0 ? next.id : siblings[first - 2]?.id ?? null } }]
+      : [{ op: "move", id: next.id, place: { parentId, afterId: by > 0 ? siblings[first - 1]?.id ?? null : blocks.at(-1).id } }];
+    this.act("move", edits, focus, focus);
   }
 
-  moveTo(block, place) {
-    if (place.afterId === block.id) return;
-    this.act("move", [{ op: "move", id: block.id, place }], { id: block.id, at: "same" });
+  /** Moves blocks to a place, in their order. */
+  moveTo(blocks, place) {
+    const moving = new Set(blocks.map((block) => block.id));
+    const inside = new Set([...walk(blocks)].map((block) => block.id));
+    if (inside.has(place.parentId)) return;
+    const siblings = place.parentId ? this.tree.find(place.parentId)?.children : this.tree.blocks;
+    if (!siblings) return;
+    const until = siblings.findIndex((one) => one.id === place.afterId) + 1;
+    const afterId = siblings.slice(0, until).findLast((one) => !moving.has(one.id))?.id ?? null;
+    const ids = siblings.map((one) => one.id);
+    const at = ids.indexOf(blocks[0].id);
+    if (at >= 0 && (ids[at - 1] ?? null) === afterId && blocks.every((block, index) => ids[at + index] === block.id)) return;
+    const edits = blocks.map((block, index) => ({ op: "move", id: block.id, place: { parentId: place.parentId, afterId: index === 0 ? afterId : blocks[index - 1].id } }));
+    const focus = this.on(blocks, "same");
+    this.act("move", edits, focus, focus);
   }
 
   remove(blocks, focus) {
@@ -186,12 +207,14 @@ export class Acts {
     const at = order.findIndex((one) => gone.has(one.id));
     const next = order.slice(0, at).at(-1) ?? order.slice(at).find((one) => !gone.has(one.id));
     const label = tops.length === 1 ? `deleted ${labelOf(tops[0].kind).toLowerCase()}` : `deleted ${tops.length} blocks`;
-    this.act(label, tops.map((block) => ({ op: "remove", id: block.id })), focus ?? (next ? { id: next.id, at: Infinity } : null), { id: tops[0].id, at: Infinity });
+    this.act(label, tops.map((block) => ({ op: "remove", id: block.id })), focus ?? (next ? { id: next.id, at: Infinity } : null), tops.length === 1 ? { id: tops[0].id, at: Infinity } : { blocks: tops.map((block) => block.id) });
   }
 
-  duplicate(block) {
-    const copy = duplicated(block);
-    this.act("duplicated block", [{ op: "insert", block: copy, place: this.after(block) }], { id: copy.id, at: Infinity });
+  duplicate(blocks) {
+    const copies = blocks.map(duplicated);
+    const place = this.after(blocks.at(-1));
+    const edits = copies.map((copy, index) => ({ op: "insert", block: copy, place: index === 0 ? place : { ...place, afterId: copies[index - 1].id } }));
+    this.act(copies.length === 1 ? "duplicated block" : `duplicated ${copies.length} blocks`, edits, this.on(copies, Infinity), this.on(blocks, Infinity));
   }
 
   /** A new block after one, in place of it while it is empty. */

@@ -23,8 +23,8 @@ export const BlockList = {
 };
 
 const MENU = [
-  ["Move up", (acts, block) => acts.shift(block, -1)], ["Move down", (acts, block) => acts.shift(block, 1)],
-  ["Duplicate", (acts, block) => acts.duplicate(block)], ["Delete", (acts, block) => acts.remove([block])],
+  ["Move up", (acts, blocks) => acts.shift(blocks, -1)], ["Move down", (acts, blocks) => acts.shift(blocks, 1)],
+  ["Duplicate", (acts, blocks) => acts.duplicate(blocks)], ["Delete", (acts, blocks) => acts.remove(blocks)],
 ];
 
 /** The button beside a block: it opens the menu, drags the block, and selects it. */
@@ -45,7 +45,7 @@ const Handle = {
     const turns = () => (isText(props.block) ? Object.keys(TEXT_KINDS).filter((kind) => kind !== props.block.kind) : []);
     const pick = (does) => () => {
       close();
-      does(props.page.acts, props.block);
+      does(props.page.acts, props.page.chosen(props.block));
     };
     const keys = (event) => {
       if (event.key === "Escape") { event.stopPropagation(); close(true); }
@@ -67,18 +67,19 @@ const Handle = {
       isOpen.value ? h("div", { class: "note-menu", role: "menu", "aria-label": "Block", onKeydown: keys }, [
         ...MENU.map(([label, does]) => item(label, does)),
         ...(turns().length > 0 ? [h("p", { class: "quiet", key: "turn", role: "presentation" }, "Turn into")] : []),
-        ...turns().map((kind) => item(labelOf(kind), (acts, block) => acts.turn(block, kind))),
+        ...turns().map((kind) => item(labelOf(kind), (acts) => acts.turn(props.block, kind))),
       ]) : null,
     ]);
   },
 };
 
-/** Moves a block with the pointer, to between others. */
+/** Moves a block with the pointer, or all selected ones, to between others. */
 function drag(event, page, block) {
   const element = event.target.closest(".note-block");
+  const blocks = page.chosen(block);
   const body = document.getElementById("note-body");
   let aim = null;
-  const inside = new Set([...walk([block])].map((one) => one.id));
+  const inside = new Set([...walk(blocks)].map((one) => one.id));
   const clear = () => body.querySelectorAll(".aim-above, .aim-below").forEach((one) => one.classList.remove("aim-above", "aim-below"));
   followPointer(event, {
     element, scroller: body,
@@ -97,7 +98,7 @@ function drag(event, page, block) {
       clear();
       const target = aim && page.tree.find(aim.id);
       if (!target) return;
-      page.acts.moveTo(block, aim.isAbove ? page.tree.place(target) : page.acts.after(target));
+      page.acts.moveTo(blocks, aim.isAbove ? page.tree.place(target) : page.acts.after(target));
     },
     cancel: clear,
   });

@@ -6,8 +6,8 @@ import { Acts } from "./acts.js";
 import { BlockList } from "./blocks.js";
 import { Dialogs } from "./dialogs.js";
 import { CaretMenu, StyleBar, withMenus } from "./menus.js";
-import { copyBlocks, pasted } from "./paste.js";
 import { Saving } from "./saving.js";
+import { selectByMouse, selectionKeys } from "./selecting.js";
 import { select, selected } from "./text.js";
 import { newBlock, received, Tree, walk } from "./tree.js";
 import { focusText, isCommand } from "./writing.js";
@@ -37,8 +37,13 @@ function makePage() {
       page.selection.clear();
       page.anchor = null;
     },
-    /** The caret goes to a block; `at: "same"` keeps its place in the text. */
-    async focus({ id, at, to }) {
+    /** The caret goes to a block; `at: "same"` keeps its place in the text. Of `blocks` all are selected. */
+    async focus({ id, at, to, blocks }) {
+      if (blocks) {
+        await nextTick();
+        const there = blocks.filter((one) => page.tree.find(one));
+        return there.length > 0 ? page.selectBlocks(there[0], there.at(-1)) : page.clearSelection();
+      }
       const element = document.querySelector(`[data-text="${id}"]`);
       const place = at === "same" && document.activeElement === element && element ? selected(element) : null;
       await nextTick();
@@ -50,6 +55,11 @@ function makePage() {
       if (box) return box.focus();
       if (document.querySelector(`[data-block="${id}"]`)) page.selectBlocks(id, id);
       return undefined;
+    },
+    /** The blocks that an act on this one is about: all selected ones if it is among them. */
+    chosen(block) {
+      if (!page.selection.has(block?.id ?? page.head)) return block ? [block] : [];
+      return [...walk(page.tree.blocks)].filter((one) => page.selection.has(one.id) && !page.selection.has(one.parentBlockId));
     },
     /** Selects all blocks between two, with what is in them. */
     selectBlocks(anchor, head) {
@@ -76,57 +86,16 @@ function makePage() {
   return page;
 }
 
-/** Keys and the clipboard while whole blocks are selected. */
-function selectionKeys(page) {
-  const chosen = () => [...walk(page.tree.blocks)].filter((block) => page.selection.has(block.id));
-  const tops = () => chosen().filter((block) => !page.selection.has(block.parentBlockId));
-  const order = () => [...walk(page.tree.blocks)].map((block) => block.id);
-  const keys = {
-    Escape: () => { page.clearSelection(); document.getElementById("note-body").blur(); },
-    Enter: () => { const { head } = page; page.clearSelection(); page.focus({ id: head, at: Infinity }); },
-    Backspace: () => remove(), Delete: () => remove(),
-  };
-  const remove = () => { const blocks = tops(); page.clearSelection(); page.acts.remove(blocks); };
-  const step = (event) => {
-    const ids = order();
-    const next = ids[ids.indexOf(page.head) + (event.key === "ArrowDown" ? 1 : -1)];
-    if (event.altKey) tops().forEach((block) => page.acts.shift(block, event.key === "ArrowDown" ? 1 : -1));
-    else if (next) page.selectBlocks(event.shiftKey ? page.anchor : next, next);
-  };
-  return {
-    onKeydown(event) {
-      if (event.target.id !== "note-body" || page.selection.size === 0) return;
-      if (event.key === "ArrowDown" || event.key === "ArrowUp") step(event);
-      else if (event.key === "Tab" || (isCommand(event) && event.key !== "a") || !(keys[event.key] || event.key === "a")) {
-        if (!isCommand(event) && event.key.length === 1) page.clearSelection();
-        return;
-      } else if (event.key === "a") page.selectBlocks(order()[0], order().at(-1));
-      else keys[event.key]();
-      event.preventDefault();
-    },
-    onCopy(event) { if (page.selection.size > 0) copyBlocks(event, tops()); },
-    onCut(event) {
-      if (page.selection.size === 0 || !page.canWrite) return;
-      copyBlocks(event, tops());
-      remove();
-    },
-    onPaste(event) {
-      if (event.target.id !== "note-body" || page.selection.size === 0 || !page.canWrite) return;
-      event.preventDefault();
-      const blocks = pasted(event.clipboardData);
-      const after = page.tree.find(page.head);
-      page.clearSelection();
-      if (blocks.length > 0) page.acts.insertAfter(after, blocks);
-    },
-  };
-}
-
 function documentKeys(page) {
   document.addEventListener("keydown", (event) => {
     if (!isCommand(event) || event.altKey || event.target.closest?.("dialog, .side, #note-title")) return;
     const name = event.key.toLowerCase();
     if (name === "z" && !event.shiftKey) page.acts.history.undo();
     else if (name === "y" || (name === "z" && event.shiftKey)) page.acts.history.redo();
+    else if (name === "d" && event.target.closest?.("#note-body")) {
+      const blocks = page.chosen(page.selection.size > 0 ? null : page.tree.find(event.target.closest("[data-block]")?.dataset.block));
+      if (blocks.length > 0) page.acts.duplicate(blocks);
+    }
     else return;
     event.preventDefault();
   });
@@ -191,6 +160,7 @@ function start() {
     ],
   }).mount(body);
   for (const [name, does] of Object.entries(keys)) body.addEventListener(name.slice(2).toLowerCase(), does);
+  selectByMouse(page, body);
   createApp({ render: () => [h("span", { class: "note-said" }, page.state.said || page.state.saving), page.canWrite ? h(Undo, { page }) : null] }).mount("#note-state");
   if (page.canWrite) {
     documentKeys(page);

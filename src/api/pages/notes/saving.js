@@ -42,13 +42,29 @@ export class Saving {
     this.timer = setTimeout(() => this.flush(), edit.op === "update" ? TYPING : 0);
   }
 
+  /**
+   * The next edit. Places are sent as they are now, behind the block before: of edits that place
+   * blocks, that of the upper block goes first, or the one below it would be placed behind where
+   * the upper one no longer is.
+   */
+  take() {
+    const isPlacing = ({ op }) => op === "insert" || op === "move";
+    const end = this.queue.findIndex((edit) => !isPlacing(edit));
+    const placing = this.queue.slice(0, end < 0 ? undefined : end);
+    if (placing.length < 2) return this.queue.shift();
+    const order = new Map([...walk(this.page.tree.blocks)].map((block, at) => [block.id, at]));
+    const placeOf = ({ id, block }) => order.get(id ?? block.id) ?? -1;
+    const next = placing.reduce((first, edit) => (placeOf(edit) < placeOf(first) ? edit : first));
+    return this.queue.splice(this.queue.indexOf(next), 1)[0];
+  }
+
   async flush() {
     clearTimeout(this.timer);
     if (this.isBusy || this.isStopped) return;
     this.isBusy = true;
     try {
       for (let tries = 0; this.queue.length > 0;) {
-        const edit = this.queue.shift();
+        const edit = this.take();
         try {
           await this.send(edit);
           tries = 0;

@@ -120,7 +120,7 @@ export function writer(page, block) {
     if (page.menu.key(event) || !place) return;
     if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
       event.preventDefault();
-      acts.shift(block, event.key === "ArrowUp" ? -1 : 1);
+      acts.shift([block], event.key === "ArrowUp" ? -1 : 1);
     } else if (isCommand(event)) command(event, place);
     else if (event.key === "Tab") {
       event.preventDefault();
