@@ -125,12 +125,28 @@ def _detail(
         }
     if placed.system:
         values["system"] = _system(row, placed.system)
-    return blank.model_copy(update=values)
+    return _filled(blank, values)
 
 
 _WITHOUT: JsonObject = {"relations": {}, "computed": {}, "system": {}, "related": {}}
 _BLANK = RecordDetail.model_construct(**{**dict.fromkeys(RecordDetail.model_fields), **_WITHOUT})
-"""Filling a copy takes a third of the time in which `model_construct` makes a shape."""
+"""What a record has without links and computed values, and without an owner."""
+
+
+def _filled(blank: RecordDetail, values: Mapping[str, object]) -> RecordDetail:
+    """The blank with these values.
+
+    Without the general case of `model_copy`: 200 records take two thirds of the processor time.
+    """
+    filled = RecordDetail.__new__(RecordDetail)
+    _put(filled, "__dict__", {**blank.__dict__, **values})
+    _put(filled, "__pydantic_fields_set__", blank.__pydantic_fields_set__)
+    _put(filled, "__pydantic_extra__", None)
+    _put(filled, "__pydantic_private__", None)
+    return filled
+
+
+_put = object.__setattr__
 
 
 def _related(target: Shown) -> RelatedRecord:
