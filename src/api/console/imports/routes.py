@@ -59,7 +59,8 @@ async def get_import(request: ApiRequest) -> Response:
     import_id = request.ids["importId"]
     detail = await queries.get_import(request.work, request.actor, import_id)
     reverting = await is_reverting(request.work, request.actor, import_id)
-    left_out = await queries.rejects_by_column(request.work, request.workspace_id, import_id)
+    workspace_id = request.actor.workspace_id
+    left_out = await queries.rejects_by_column(request.work, workspace_id, import_id)
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
     return page(
