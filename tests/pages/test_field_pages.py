@@ -127,7 +127,7 @@ SLOW = """(() => { const { fetch } = window; window.fetch = async (...call) => {
 """Answers that take long; a page that is opened anew is as before."""
 
 
-async def test_what_is_typed_and_pressed_while_a_part_is_replaced_is_kept(
+async def test_text_and_clicks_are_kept_while_a_part_is_replaced(
     page: Page, server: Server, space: Space
 ) -> None:
     person = Person(server, space)

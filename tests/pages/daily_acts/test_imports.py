@@ -105,9 +105,7 @@ async def test_header_row_and_date_order_are_chosen_by_keys_alone(
     assert await days(person, page) == MONTH_FIRST
 
 
-async def test_what_did_not_fit_is_listed_by_column(
-    page: Page, person: Person, screens: Path
-) -> None:
+async def test_rejects_are_listed_by_column(page: Page, person: Person, screens: Path) -> None:
     rows = "".join(f"n{n},many {n},2026-11-{1 + n % 28:02}\n" for n in range(25))
     text = f"name,price,day\nTea,3,2026-11-01\n{rows}Milk,{HOSTILE},soon\nRice,4,\n"
     body = {"label": "Goods", "kind": "inline", "format": "csv", "text": text, "fields": MAPPED}

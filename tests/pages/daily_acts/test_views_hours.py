@@ -129,11 +129,13 @@ async def test_an_event_goes_to_the_row_of_whole_days_and_back(page: Page, perso
     await until_value(person, database_id, "Call", "start", "2026-11-04T23:00:00.000Z")
     await until_value(person, database_id, "Call", "end", "2026-11-05T23:00:00.000Z")
     await page.until(f"{rows}.length === 2")
+    # The hours scroll while the pointer is near their edge, unless they are at their beginning.
+    await page.evaluate("document.querySelector('.hours-scroll').scrollTop = 0")
     await pull(
-        page, await middle(page, await event(page, "Call")), await at_hour(page, WEDNESDAY, 11.1)
+        page, await middle(page, await event(page, "Call")), await at_hour(page, WEDNESDAY, 7.1)
     )
-    await until_value(person, database_id, "Call", "start", "2026-11-04T10:00:00.000Z")
-    await until_value(person, database_id, "Call", "end", "2026-11-04T11:00:00.000Z")
+    await until_value(person, database_id, "Call", "start", "2026-11-04T06:00:00.000Z")
+    await until_value(person, database_id, "Call", "end", "2026-11-04T07:00:00.000Z")
     # Whole days are dragged and stretched by days.
     edge = f"{await event(page, 'Fair')} .cal-edge.end"
     await drag(page, edge, '.cal-allday [data-day="2026-11-07"]')

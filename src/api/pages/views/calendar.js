@@ -10,7 +10,7 @@ import { cardFields, textOf, valueOf } from "./values.js";
 
 export { load } from "./schedule.js";
 
-const { h } = globalThis.Vue;
+const { h, onMounted } = globalThis.Vue;
 
 const LANES = 4;
 const LANES_OF_WEEK = 16;
@@ -60,13 +60,13 @@ function eventBar(calendar, { record, from, to, lane, time, isAllDay, isBefore, 
 
 function dayCell(calendar, day, column, month) {
   const { state, store } = calendar;
-  const isMonth = store.place.mode === "month";
+  const { mode } = store.place;
   const adds = () => { state.adding = { stamp: dayStamp(day), hasTime: false }; };
   return h("div", {
-    class: ["cal-day", { outside: isMonth && day.slice(0, 7) !== month, today: day === today() }], key: day, "data-day": day, style: { gridColumn: `${column + 1}` },
+    class: ["cal-day", { outside: mode === "month" && day.slice(0, 7) !== month, today: day === today() }], key: day, "data-day": day, style: { gridColumn: `${column + 1}` },
     onDblclick: (event) => { if (calendar.mayAdd && event.target === event.currentTarget) adds(); },
   }, [
-    h("span", { class: "cal-number" }, day.endsWith("-01") || !isMonth ? shortDay(day) : Number(day.slice(8))),
+    h("span", { class: "cal-number" }, (mode === "month" && day.endsWith("-01")) || mode === "week" || mode === "day" ? shortDay(day) : Number(day.slice(8))),
     calendar.mayAdd ? h("button", { type: "button", class: "cal-add", "aria-label": `Add a record on ${wholeDay(day)}`, onClick: adds }, "+") : null,
   ]);
 }
@@ -100,7 +100,7 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   const hidden = days.map((_, at) => placed.filter((one) => one.lane >= most && one.from <= at && one.to >= at).length);
   const isAdding = (day) => state.adding && !state.adding.hasTime && state.adding.stamp === dayStamp(day);
   const lanes = Math.max(0, ...placed.map((one) => one.lane + 1));
-  const own = isWhole || calendar.isHourly ? { gridTemplateRows: `28px repeat(${lanes}, 25px) ${days.some(isAdding) ? 25 : 8}px` } : {};
+  const own = isWhole || calendar.isHourly ? { gridTemplateRows: `28px repeat(${lanes}, 25px) ${isWhole ? 48 : days.some(isAdding) ? 25 : 8}px` } : {};
   return h("div", { class: ["cal-week", { whole: !isMonth }], key: firstDay, style: { gridTemplateColumns: `repeat(${count}, minmax(0, 1fr))`, ...own } }, [
     ...days.map((day, at) => dayCell(calendar, day, at, placeDay.slice(0, 7))),
     ...placed.filter((one) => one.lane < most).map((one) => eventBar(calendar, one, details)),
@@ -130,11 +130,12 @@ function bar(calendar, modes) {
   const { day, mode } = calendar.store.place;
   const { first, last } = rangeOf(calendar.store.place);
   const choice = (key, label) => h("button", { type: "button", class: ["button", "small", { primary: mode === key }], "aria-pressed": mode === key, onClick: () => calendar.go(day, key) }, label);
-  const title = { month: monthText(day), week: `${shortDay(first)} – ${shortDay(last)} ${last.slice(0, 4)}`, day: wholeDay(day) }[mode];
+  const title = { month: monthText(day), line: monthText(day), week: `${shortDay(first)} – ${shortDay(last)} ${last.slice(0, 4)}`, day: wholeDay(day) }[mode];
+  const name = mode === "line" ? "month" : mode;
   return h("div", { class: "calendar-bar" }, [
-    button("‹", () => calendar.step(-1), { "aria-label": `Previous ${mode}`, class: "small" }),
+    button("‹", () => calendar.step(-1), { "aria-label": `Previous ${name}`, class: "small" }),
     button("Today", () => calendar.go(today()), { class: "small" }),
-    button("›", () => calendar.step(1), { "aria-label": `Next ${mode}`, class: "small" }),
+    button("›", () => calendar.step(1), { "aria-label": `Next ${name}`, class: "small" }),
     h("h2", null, title),
     modes.length > 1 ? h("div", { role: "group", "aria-label": "Range", class: "calendar-bar" }, modes.map(([key, label]) => choice(key, label))) : null,
   ]);
@@ -148,6 +149,7 @@ const viewOf = (isTimeline) => ({
   props: ["store"],
   setup(props) {
     const calendar = new Calendar(props.store);
+    if (isTimeline) onMounted(() => calendar.root.value.querySelector(".cal-day.today")?.scrollIntoView({ block: "nearest", inline: "center" }));
     return () => {
       const { store } = props;
       const { state } = calendar;
@@ -171,7 +173,7 @@ const viewOf = (isTimeline) => ({
           ]),
           ...(calendar.isHourly ? hourGrid(calendar, first, events, given) : weeks.map((week) => weekRow(calendar, week, events, given))),
         ])),
-        store.isCut ? h("p", { class: "quiet" }, `Showing the first ${store.records.length} records of this ${store.place.mode}.`) : null,
+        store.isCut ? h("p", { class: "quiet" }, `Showing the first ${store.records.length} records of this ${store.place.mode === "line" ? "month" : store.place.mode}.`) : null,
         h("p", { class: "hidden", role: "status", "aria-live": "assertive" }, store.said),
       ]);
     };

@@ -11,6 +11,7 @@ const { nextTick, ref, shallowReactive, watch } = globalThis.Vue;
 export const DAY = 86_400;
 export const HOUR = 3_600;
 export const QUARTER = 900;
+/** What a calendar shows; a timeline is a `line` of the days of a month. */
 const MODES = ["month", "week", "day"];
 /** The hour at which an event begins that had none. */
 const MORNING = 9 * HOUR;
@@ -22,18 +23,20 @@ const isMoment = (field) => field?.form === "moment";
 const dayOf = (stamp) => stampParts(stamp).day;
 const midnight = (stamp) => Math.floor(stamp / DAY) * DAY;
 
-/** The page keeps what is shown in its address, so that it is there after going back. A timeline has months. */
+/** The page keeps what is shown in its address, so that it is there after going back. */
 function placeOf(location, kind) {
   const query = new URLSearchParams(location.hash.slice(1));
   const month = new URLSearchParams(location.search).get("month");
   const day = query.get("day") ?? (month ? `${month}-01` : today());
   const mode = query.get("mode");
-  return { day: /^\d{4}-\d\d-\d\d$/.test(day) ? day : today(), mode: kind === "calendar" && MODES.includes(mode) ? mode : "month" };
+  const shown = kind === "timeline" ? "line" : MODES.includes(mode) ? mode : "month";
+  return { day: /^\d{4}-\d\d-\d\d$/.test(day) ? day : today(), mode: shown };
 }
 
 /** The first and the last day that a place shows. */
 export function rangeOf({ day, mode }) {
   if (mode === "day") return { first: day, last: day };
+  if (mode === "line") return { first: firstOfMonth(day), last: plusDays(plusMonths(day, 1), -1) };
   const first = weekOf(mode === "week" ? day : firstOfMonth(day));
   const last = mode === "week" ? plusDays(first, 6) : plusDays(weekOf(plusDays(plusMonths(day, 1), -1)), 6);
   return { first, last };
@@ -92,7 +95,7 @@ export class Calendar {
 
   /** Weeks and days have hours where events have a time. */
   get isHourly() {
-    return this.store.place.mode !== "month" && isMoment(this.start);
+    return ["week", "day"].includes(this.store.place.mode) && isMoment(this.start);
   }
 
   /** The time of a record; null without one. Without an end it takes an hour where hours are shown. */
@@ -205,12 +208,12 @@ export class Calendar {
     globalThis.history.replaceState(null, "", `#${new URLSearchParams({ day, mode })}`);
     this.state.adding = null;
     await store.reload();
-    store.say({ month: monthText(day), week: `Week of ${wholeDay(weekOf(day))}`, day: wholeDay(day) }[mode]);
+    store.say({ month: monthText(day), line: monthText(day), week: `Week of ${wholeDay(weekOf(day))}`, day: wholeDay(day) }[mode]);
   }
 
   step(by) {
     const { day, mode } = this.store.place;
-    return this.go(mode === "month" ? plusMonths(day, by) : plusDays(day, (mode === "week" ? 7 : 1) * by));
+    return this.go(["month", "line"].includes(mode) ? plusMonths(day, by) : plusDays(day, (mode === "week" ? 7 : 1) * by));
   }
 
   /** Adds a record at a place, as `adding` has it. */

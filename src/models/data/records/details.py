@@ -130,7 +130,7 @@ def _detail(
 
 _WITHOUT: JsonObject = {"relations": {}, "computed": {}, "system": {}, "related": {}}
 _BLANK = RecordDetail.model_construct(**{**dict.fromkeys(RecordDetail.model_fields), **_WITHOUT})
-"""What a record has without links and computed values, and without an owner."""
+"""The shape of a record without links and computed values, and without an owner."""
 
 
 def _filled(blank: RecordDetail, values: Mapping[str, object]) -> RecordDetail:

@@ -304,7 +304,7 @@ class ColumnRejects:
 async def rejects_by_column(
     work: UnitOfWork, workspace_id: Id, run_id: Id
 ) -> Sequence[ColumnRejects]:
-    """What is kept of what a run left out, by column; the columns with most of it first."""
+    """The rejections that are kept of a run, by column; the columns with most of them first."""
     column, place = run_rejection.c.column, run_rejection.c.place
     rank = func.row_number().over(partition_by=column, order_by=place)
     number = func.count().over(partition_by=column)
@@ -327,7 +327,7 @@ async def rejects_by_column(
 
 
 class _Ranked(Protocol):
-    """A row of `RunRejection`, and how many its column has."""
+    """A row of `RunRejection` with the number of rejections of its column."""
 
     row_number: int
     column: str | None
