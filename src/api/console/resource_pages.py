@@ -88,6 +88,8 @@ class Resource:
     """The name of the key in the paths."""
     label: str = "label"
     """The attribute with its name."""
+    heading: str = ""
+    """The title of the list, where it is not the plural of the noun."""
     columns: Sequence[Column]
     sentence: str
     empty: str
@@ -122,6 +124,11 @@ class Resource:
     @cached_property
     def plural(self) -> str:
         return f"{self.noun}s"
+
+    @property
+    def title(self) -> str:
+        """The title of the list."""
+        return self.heading or sentence_case(self.plural)
 
     def key_of(self, row: Stored) -> str:
         """The key that paths name one by."""
@@ -173,7 +180,7 @@ class Resource:
                 "resource_list.html",
                 [self.listing, self.creating],
                 {
-                    "title": sentence_case(self.plural),
+                    "title": self.title,
                     "rows": _rows_of(answer),
                     "turning": turning(request, cursor, answer.cursor),
                     "notice": notice,

@@ -121,7 +121,7 @@ class Shell:
         """The calls of some operations by what they do; each may have its own body or query."""
         pairs = [one if isinstance(one, tuple) else (one, None) for one in operations]
         return {
-            sentence_case(endpoint.__name__.replace("_", " ")): self.call(endpoint, payload, **ids)
+            _title(endpoint.__name__): self.call(endpoint, payload, **ids)
             for endpoint, payload in pairs
         }
 
@@ -132,6 +132,11 @@ class Shell:
     def key(self) -> str:
         """A key for a form, under which it takes effect once."""
         return str(new_id())
+
+
+def _title(name: str) -> str:
+    """The title of an operation: `create_api_key` → `Create API key`."""
+    return sentence_case(" ".join({"api": "API", "ai": "AI"}.get(w, w) for w in name.split("_")))
 
 
 async def shell_of(request: ApiRequest) -> Shell:

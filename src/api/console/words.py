@@ -11,7 +11,20 @@ from runtime.clock import wire_timestamp
 _MINUTE, _HOUR = 60, 3600
 _MOST_SHOWN = 200
 """Characters of a value in a list of changes."""
-_WORDS = {"datetime": "date and time", "json": "JSON", "multi_select": "multi-select", "url": "URL"}
+_WORDS = {
+    "ai": "AI",
+    "api_key": "API key",
+    "api_keys": "API keys",
+    "datetime": "date and time",
+    "http_csv": "CSV",
+    "http_json": "JSON",
+    "http_xlsx": "Excel",
+    "json": "JSON",
+    "mail": "email",
+    "multi_select": "multi-select",
+    "sql": "SQL",
+    "url": "URL",
+}
 """Names of states and kinds that read otherwise than they are spelled."""
 
 
@@ -55,6 +68,11 @@ def sentence_case(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def named(name: str) -> str:
+    """The name of a kind as a label: `data_source` → `Data source`."""
+    return sentence_case(plain(name))
+
+
 def queried(path: str, **query: object) -> str:
     """A path with the parameters that have a value."""
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
@@ -94,6 +112,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "day": day,
     "duration": duration,
     "plain": plain,
+    "named": named,
     "queried": queried,
     "brief": brief,
     "json": indented,

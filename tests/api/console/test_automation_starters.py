@@ -109,7 +109,7 @@ async def test_a_table_of_another_workspace_is_not_found(
     fields = {"label": "Mine", "starter": "stock_alert", "firstTable": theirs["id"]}
     answer = await owner.send_form(home, f"{home}/new?starter=stock_alert", None, **fields)
     assert answer.status_code == 400
-    assert "Table not found" in answer.text
+    assert "Database not found" in answer.text
 
 
 async def test_a_viewer_begins_nothing(app: FastAPI, space: Space) -> None:

@@ -48,12 +48,12 @@ _KINDS: Mapping[NodeKind, tuple[str, str, str]] = {
     NodeKind.QUERY_RECORDS: (
         "Find records",
         "Records",
-        "Reads the records of a table that match a filter.",
+        "Reads the records of a database that match a filter.",
     ),
     NodeKind.CREATE_RECORD: (
         "Create record",
         "Records",
-        "Adds a record to a table, or updates a matching one.",
+        "Adds a record to a database, or updates a matching one.",
     ),
     NodeKind.UPDATE_RECORD: ("Update record", "Records", "Changes fields of a record."),
     NodeKind.DELETE_RECORD: ("Delete record", "Records", "Moves a record to the trash."),
@@ -353,7 +353,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "count": ("Branches", ""),
     "cron": ("Cron expression", "Minute, hour, day of month, month, day of week."),
     "cursor": ("Continue after", "The cursor of an earlier page."),
-    "databaseId": ("Table", ""),
+    "databaseId": ("Database", ""),
     "data": ("Values", ""),
     "dataSourceId": ("Data source", ""),
     "debounceSeconds": ("Quiet period", "Merges changes until the record is unchanged this long."),

@@ -56,10 +56,10 @@ _GROUPS = {
 class NoNewTableError(DeniedError):
     """A starter would create a table, and the person may not."""
 
-    advice = "Choose an existing table."
+    advice = "Choose an existing database."
 
     def __init__(self) -> None:
-        super().__init__("You don't have permission to create tables.")
+        super().__init__("You don't have permission to create databases.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Starter:
     @property
     def requirements(self) -> list[str]:
         """The tables and other things it needs, in words."""
-        return [*(f"Table: {table.label}" for table in self.tables.values()), *self.needs]
+        return [*(f"Database: {table.label}" for table in self.tables.values()), *self.needs]
 
 
 @cache
@@ -249,7 +249,7 @@ async def _place(request: ApiRequest, table: Table, chosen: str) -> Place:
     if chosen != NEW:
         there = next((one for one in await _tables(request) if str(one.id) == chosen), None)
         if there is None:
-            raise ValidationError.at("table", "Table not found. Choose another one.")
+            raise ValidationError.at("table", "Database not found. Choose another one.")
         return Place(chosen, matched(table, there.fields))
     if Scope.DATABASES_WRITE not in request.actor.scopes:
         raise NoNewTableError
@@ -267,8 +267,8 @@ async def _tables(request: ApiRequest) -> Sequence[DatabaseDetail]:
 
 async def _gallery(request: ApiRequest) -> Response:
     shell = await shell_of(request)
-    call = shell.call(api.create_automation)
-    return page(request, "new_automation.html", shell, groups=starters(), starter=None, call=call)
+    calls = shell.calls(api.create_automation)
+    return page(request, "new_automation.html", shell, groups=starters(), starter=None, api=calls)
 
 
 async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Response:
@@ -283,5 +283,5 @@ async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Resp
         asked=[(name, table) for name, table in zip(names, starter.tables.values(), strict=False)],
         tables=await _tables(request) if starter.tables else (),
         new=NEW if Scope.DATABASES_WRITE in request.actor.scopes else None,
-        call=shell.call(api.create_automation),
+        api=shell.calls(api.create_automation),
     )

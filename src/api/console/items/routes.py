@@ -10,10 +10,10 @@ from api.console.controls import Offers
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import paged
 from api.console.rendering import page, see_other
-from api.console.resource_pages import Resource, Stored, Trail
+from api.console.resource_pages import Resource, Stored
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import plain, queried, sentence_case
+from api.console.words import named, queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content import items as api
 from api.routers.content.items import READ
@@ -64,7 +64,7 @@ async def get_items(
         trail=await _trail(request, parent),
         parent=parent,
         kind=kind,
-        kinds=[("", "All kinds"), *((one.value, plain(one)) for one in ItemKind)],
+        kinds=[("", "All kinds"), *((one.value, named(one)) for one in ItemKind)],
         cursor=cursor,
         page_of=page_of,
         shareable=SHAREABLE,
@@ -120,17 +120,13 @@ async def _places(request: ApiRequest) -> Offers:
     first = request.page("console items", MAX_LIMIT, None)
     listed = await list_items(request.work, request.actor, first)
     return {
-        "kind": [(one.value, sentence_case(plain(one))) for one in _MADE],
+        "kind": [(one.value, named(one)) for one in _MADE],
         "parentItemId": [
             (str(one.id), one.title or "Untitled")
             for one in listed.items
             if str(one.id) != request.path_params.get("itemId")
         ],
     }
-
-
-async def _above(_: ApiRequest, shell: Shell) -> Trail:
-    return [("Content", shell.at("items"))]
 
 
 def _placed(shell: Shell, made: Stored) -> str:
@@ -149,6 +145,7 @@ async def get_new_item_form(
 
 ITEMS = Resource(
     noun="item",
+    heading="Content",
     at="/workspaces/{workspaceId}/items",
     parameter="itemId",
     label="title",
@@ -170,7 +167,6 @@ ITEMS = Resource(
         "parentItemId": ("Location", "Default: at the top."),
     },
     offers=_places,
-    trail=_above,
     starts=get_new_item_form,
     page_of=_placed,
 )

@@ -11,7 +11,7 @@ from api.console.forms import paged
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
-from api.console.words import plain
+from api.console.words import named
 from api.kernel.routing import Access, ApiRequest
 from api.routers.content import items as api
 from models.core.access.rules import Scope
@@ -41,7 +41,7 @@ _PAGES: Sequence[tuple[str, str, Scope | None]] = (
     ("Automations", "automations", Scope.AUTOMATIONS_READ),
     ("Changes", "changes", Scope.WORKSPACE_CHANGES_READ),
     ("Mounts", "integrations/mounts", Scope.INTEGRATIONS_READ),
-    ("Outbound limits", "integrations/outbound-limits", Scope.INTEGRATIONS_READ),
+    ("Rate limits", "integrations/outbound-limits", Scope.INTEGRATIONS_READ),
     ("Workspace pause", "settings/pause", Scope.WORKSPACE_READ),
     ("Settings", "settings", None),
     ("Notifications", "notifications", None),
@@ -74,12 +74,12 @@ def _pages(shell: Shell, text: str) -> Iterator[Hit]:
     for title, place, scope in _PAGES:
         is_open = scope is None or scope in shell.scopes
         if is_open and text.casefold() in title.casefold():
-            yield Hit(title, "page", shell.at(place) if place else shell.at())
+            yield Hit(title, "Page", shell.at(place) if place else shell.at())
 
 
 def _run(text: str) -> Iterator[Hit]:
     if (run_id := parse_id(text)) is not None:
-        yield Hit(str(run_id), "run", f"/runs/{run_id}")
+        yield Hit(str(run_id), "Run", f"/runs/{run_id}")
 
 
 async def _content(request: ApiRequest, shell: Shell, text: str) -> Sequence[Hit]:
@@ -92,5 +92,5 @@ async def _content(request: ApiRequest, shell: Shell, text: str) -> Sequence[Hit
 
 def _hit(hit: SearchHit) -> Hit:
     if hit.kind is HitKind.RECORD:
-        return Hit(hit.title or "Untitled", "record", f"/records/{hit.id}")
-    return Hit(hit.title or "Untitled", plain(hit.item_kind), f"/items/{hit.item_id}")
+        return Hit(hit.title or "Untitled", "Record", f"/records/{hit.id}")
+    return Hit(hit.title or "Untitled", named(hit.item_kind), f"/items/{hit.item_id}")

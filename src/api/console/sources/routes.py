@@ -13,6 +13,7 @@ from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
+from api.console.words import named
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources import data_sources as api
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, RUN, WRITE
@@ -114,7 +115,7 @@ async def _new(
         "source_form.html",
         shell,
         kind=kind,
-        kinds=[(one.value, one.value.replace("_", " ")) for one in EXAMPLES],
+        kinds=[(one.value, named(one)) for one in EXAMPLES],
         draft={"kind": kind.value, "config": json.dumps(example, indent=2)},
         modes=MODES,
         removals=REMOVALS,

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.routing import page_router
+from api.console.words import named
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,
@@ -206,7 +207,7 @@ def areas() -> Sequence[tuple[str, Sequence[Noun]]]:
             title,
             [
                 Noun(
-                    label=name.replace("_", " "),
+                    label=named(name),
                     scopes=[scope for scope in Scope if scope.partition(":")[0] == name],
                 )
                 for name in names

@@ -20,6 +20,8 @@ from api.console.workspace.settings import (
 )
 from api.kernel.operation import Operation
 from api.kernel.routing import ApiRequest, Cursor, Limit
+from api.routers.messages import workspace_events
+from api.routers.people import members, workspaces
 from models.content.items.queries import titles_of
 from models.core.access.rules import PrincipalType, Scope
 from models.core.base import Id
@@ -54,6 +56,8 @@ async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
         request,
         "settings_audit.html",
         "audit",
+        workspaces.list_workspace_audit_log,
+        workspace_events.list_workspace_events,
         entries=await _audited(request, listed.entries),
         key_names=await key_names(request.work, request.actor, keys),
         turning=turning(request, cursor, listed.cursor),
@@ -159,6 +163,7 @@ async def get_request_logs(
         request,
         "settings_request_logs.html",
         "request-logs",
+        (members.list_request_logs, {"limit": limit}),
         calls=listed.items,
         key_names=await key_names(request.work, request.actor, keys),
         names=await display_names(request.work, people - keys),
@@ -176,6 +181,7 @@ async def get_usage_page(request: ApiRequest) -> Response:
         request,
         "settings_usage.html",
         "usage",
+        workspaces.get_workspace_usage,
         usage=usage,
         holds=usage.holds.model_dump(exclude={"file_bytes"}),
     )

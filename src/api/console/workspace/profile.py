@@ -14,7 +14,7 @@ from api.console.rendering import page, see_other
 from api.console.resource_pages import Column, Resource, Stored
 from api.console.routing import page_router
 from api.console.shell import APPEARANCE, Appearance, Shell, appearance_of, home_of, shell_of
-from api.console.words import curl, queried
+from api.console.words import queried
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,
@@ -26,6 +26,7 @@ from api.console.workspace.settings import (
 )
 from api.kernel.browsers import is_secure
 from api.kernel.routing import ApiRequest, Cursor
+from api.routers.messages import notifications
 from api.routers.people import workspaces
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
@@ -169,7 +170,6 @@ async def get_notifications(
         include_archived=show is Shown.ALL,
     )
     shell = await shell_of(request)
-    api = f"/v1{home_of(actor.workspace_id)}/notifications"
     query = {
         "unreadOnly": "true" if show is Shown.UNREAD else None,
         "includeArchived": "true" if show is Shown.ALL else None,
@@ -181,13 +181,10 @@ async def get_notifications(
         groups=grouped(listed.notifications),
         show=show,
         turning=turning(request, cursor, listed.cursor, show=show),
-        listing=curl(shell.base, "GET", queried(api, **query)),
-        reading=curl(shell.base, "POST", f"{api}/read", '{"all": true}'),
-        archiving=curl(
-            shell.base,
-            "POST",
-            queried("/v1/notifications/archive", workspaceId=actor.workspace_id),
-            '{"allRead": true}',
+        api=shell.calls(
+            (notifications.list_notifications, query),
+            (notifications.mark_notifications_read, {"all": True}),
+            (notifications.archive_notifications, {"allRead": True}),
         ),
     )
 
@@ -271,6 +268,8 @@ async def get_preferences_form(request: ApiRequest, notice: Notice | None = None
         request,
         "settings_preferences.html",
         "notifications",
+        notifications.get_notification_preferences,
+        notifications.replace_notification_preferences,
         notice=notice,
         kinds=[(kind, chosen_channels.preferences[kind]) for kind in NotificationKind],
     )

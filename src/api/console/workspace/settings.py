@@ -1,6 +1,5 @@
 """The settings of a workspace: their frame and sections, its name, its pause, its end."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +12,7 @@ from api.console.forms import Pause, Resume
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
-from api.console.words import curl, queried
+from api.console.words import queried
 from api.kernel.operation import Endpoint
 from api.kernel.routing import Access, ApiRequest
 from api.routers.people import workspaces as api
@@ -91,11 +90,6 @@ async def settings_page(
 ) -> Response:
     """A page of the settings with the list of its sections, for some operations of the API."""
     shell = await shell_of(request)
-
-    def call(method: str, path: str, body: object = None) -> str:
-        sent = None if body is None else json.dumps(body, ensure_ascii=False)
-        return curl(shell.base, method, f"/v1{path}", sent)
-
     return page(
         request,
         template,
@@ -103,7 +97,6 @@ async def settings_page(
         entered=entered,
         refusal=entered.refusal,
         **frame_of(request, section),
-        call=call,
         api=shell.calls(*operations),
         **context,
     )
