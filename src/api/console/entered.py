@@ -108,6 +108,17 @@ class Entered:
             self._faults_shown.append(name)
         return self._faults_shown[:1] == [name]
 
+    def marks(self, name: str, hint: str = "", at: str = "") -> dict[str, str]:
+        """The attributes of HTML by which an input shows its fault and leads to its hint."""
+        marks = {}
+        if fault := self.wrong(at or name):
+            marks["aria-invalid"] = "true"
+        if self.takes_focus(at or name):
+            marks["autofocus"] = ""
+        if fault or hint:
+            marks["aria-describedby"] = f"h-{name}"
+        return marks
+
     def general(self, *fields: str) -> str:
         """The fault that no field of the form tells."""
         if self.refusal is None:

@@ -29,6 +29,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["asset"] = address
+    environment.globals["zip"] = zip
     environment.filters.update(words.FILTERS)
     return environment
 

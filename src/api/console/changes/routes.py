@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, Form, given, read_as
+from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -55,14 +55,21 @@ class Rejection(Form):
 @router.get(_ALL, access=_READ)
 async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the change sets."""
+    return await _list(request, BLANK, cursor)
+
+
+async def _list(request: ApiRequest, entered: Entered, cursor: str | None = None) -> Response:
     turned = request.page("console changes", PAGE, cursor)
     listed = await queries.list_changes(request.work, request.actor, turned)
     shell = await shell_of(request)
     calls = shell.calls((api.list_changes, {"limit": PAGE}), api.propose_changes, api.create_ai_run)
-    return page(request, "changes.html", shell, listed=listed, cursor=cursor, api=calls)
+    return page(
+        request, "changes.html", shell, listed=listed, cursor=cursor, entered=entered, api=calls
+    )
 
 
 @router.post(_ALL, access=paged(WRITE), errors=[InProgressError])
+@redisplays(_list)
 async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
     content = read_as(CreateAiRun, given({"instruction": body.instruction}))

@@ -18,7 +18,7 @@ from api.console.databases.listing import (
     query_of,
     totals_of,
 )
-from api.console.entered import Form, given, read_as
+from api.console.entered import BLANK, Form, given, read_as
 from api.console.forms import done, paged
 from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
@@ -107,7 +107,9 @@ async def get_new(request: ApiRequest) -> Response:
     calls = shell.calls(
         (api.create_database_from_template, {"templateId": "tasks"}), api.create_database
     )
-    return page(request, "new_database.html", shell, templates=list_templates(), api=calls)
+    return page(
+        request, "new_database.html", shell, entered=BLANK, templates=list_templates(), api=calls
+    )
 
 
 @router.get(_DATABASE, access=paged(replace(_READ, level=Level.VIEW)))

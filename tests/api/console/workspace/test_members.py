@@ -42,7 +42,8 @@ async def test_a_member_does_not_raise_their_own_role(visit: Visit, space: Space
             path = settings_of(space, "members", user_id, form)
             assert (await posted(admin, page, path, fields)).status_code == 403
     shown = (await admin.get(page)).text
-    assert "<option >owner" not in shown
+    assert '<option value="viewer"' in shown
+    assert '<option value="owner"' not in shown
     assert settings_of(space, "members", space.user_id, "remove") not in shown
 
 
