@@ -15,6 +15,7 @@ from cli.client.run_commands import runs
 from cli.convert.command import convert
 from cli.deploy.command import deploy
 from cli.doctor import doctor
+from cli.help import describe
 from cli.processes import api, demo, migrate, status, stop, up, worker
 from cli.quarantine.command import quarantine
 from cli.replay.command import history, replay
@@ -115,3 +116,4 @@ def bundle_schema() -> None:
 
 
 app.command("bundle-schema")(bundle_schema)
+describe(app)

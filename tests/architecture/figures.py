@@ -1,6 +1,7 @@
 """The files of `src` in figures, printed by `make check`."""
 
 import ast
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -41,6 +42,29 @@ def import_lines(path: Path) -> int:
     )
 
 
+_INPUT = re.compile(r"<(?:input|select|textarea)\b(?![^>]*type=\"hidden\")")
+_KIT = {"components.html", "settings_parts.html"}
+"""The parts that forms are made of."""
+
+
+def hand_laid(template: Path) -> int:
+    """The inputs that a template writes itself; hidden ones and the kit of forms aside."""
+    if template.name in _KIT:
+        return 0
+    return len(_INPUT.findall(template.read_text(encoding="utf-8")))
+
+
+def console_figures() -> str:
+    """The size of the pages for people, and the inputs that no part of the kit makes."""
+    templates = sorted((SRC / "api/console").rglob("*.html"))
+    modules_of = (SRC / "api/console").rglob("*.py")
+    return (
+        f"The console has {sum(map(lines, modules_of))} lines of Python and"
+        f" {sum(map(lines, templates))} of templates; {sum(map(hand_laid, templates))} inputs are"
+        " laid out by hand."
+    )
+
+
 def main() -> int:
     """Print the figures."""
     every, counted = files(), modules()
@@ -54,6 +78,7 @@ def main() -> int:
     console.print(f"{in_all} lines, {in_all / len(counted):.0f} in a file on average.")
     console.print(f"{imports} of them import, {imports / in_all:.0%}.")
     console.print(f"{len(small(counted))} files have fewer than {SMALLEST_FILE} lines.")
+    console.print(console_figures())
     console.print(f"{most} modules stand in {folder}, the most in one folder.")
     return 0
 

@@ -1,16 +1,21 @@
 """How the `workspace` command ends its process."""
 
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from cli.commands import app
+from cli.help import EXAMPLES
 from models.migrations.runner import current
 from tests.support.postgres import migrated_database
 
@@ -29,6 +34,37 @@ def test_a_command_ends_with_its_code_and_all_it_said(arguments: list[str], code
 
 def test_without_a_command_it_prints_its_help() -> None:
     assert "Usage: workspace" in CliRunner().invoke(app, []).output
+
+
+def test_each_example_of_the_help_is_a_call_of_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("export.zip", "bundle.zip", "prices.xlsx", "prices.csv"):
+        (tmp_path / file).touch()
+    whole = get_command(app)
+    for name, examples in EXAMPLES.items():
+        for example in examples:
+            program, *arguments = shlex.split(example.partition(" >> ")[0])
+            assert program == "workspace"
+            command: Any = whole
+            path: list[str] = []
+            while arguments and arguments[0] in getattr(command, "commands", {}):
+                path.append(arguments.pop(0))
+                command = command.commands[path[-1]]
+            assert " ".join(path) == name
+            named = re.sub(r"\b[A-Z_]{3,}\b", str(UUID(int=7)), "\0".join(arguments))
+            command.make_context(name, named.split("\0") if named else [])
+        shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=80).output
+        assert example in shown
+
+
+def test_the_lines_of_a_docstring_are_not_those_of_the_help() -> None:
+    shown = CliRunner().invoke(app, ["replay", "--help"], terminal_width=80).output
+    assert "ends differently, and with 2\n if there is nothing to replay." in re.sub(
+        r" +\n", "\n", shown
+    )
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_it_prints_its_version() -> None:

@@ -13,7 +13,7 @@ events = typer.Typer(
     no_args_is_help=True,
 )
 
-_EVENT = Annotated[str, typer.Argument(metavar="EVENT", help="Id of the event.")]
+_EVENT = Annotated[str, typer.Argument(metavar="EVENT", help="ID of the event.")]
 _AUTOMATION = Annotated[str | None, typer.Option(metavar="ID", help="Automation.")]
 _SOURCE = Annotated[
     str | None, typer.Option(help="webhook, record, form, button, schedule, call, failure, …")

@@ -16,7 +16,7 @@ _RESOURCES = ("CHANGE", "KIND", "ID", "KEYS")
 def impact(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="field, option, database, secret, …")],
     thing: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Its id; of an option, that of its field.")
+        str | None, typer.Argument(metavar="[ID]", help="Its ID; of an option, that of its field.")
     ] = None,
     *,
     key: Annotated[str | None, typer.Option(help="Key of an option, or name of a secret.")] = None,

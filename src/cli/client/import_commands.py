@@ -20,7 +20,7 @@ def import_file(  # noqa: PLR0917  # options of a command line
     file: Annotated[
         Path | None, typer.Argument(help="CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON file.")
     ] = None,
-    database: Annotated[str | None, typer.Option(help="Id of the database to import into.")] = None,
+    database: Annotated[str | None, typer.Option(help="ID of the database to import into.")] = None,
     new: Annotated[
         str | None,
         typer.Option(help="Title of a new database. Default: the file name."),
@@ -116,7 +116,7 @@ async def _undo(run_id: str, place: Place, console: Console) -> None:
 
 
 def refresh(
-    data_source: Annotated[str, typer.Argument(metavar="ID", help="Id of the data source.")],
+    data_source: Annotated[str, typer.Argument(metavar="ID", help="ID of the data source.")],
     force: Annotated[
         bool, typer.Option("--force", help="Remove rows even if the removal limit is exceeded.")
     ] = False,
@@ -155,9 +155,9 @@ legacy_import = typer.Typer(
     no_args_is_help=True,
 )
 
-_RUN = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
+_RUN = Annotated[str, typer.Argument(metavar="RUN", help="ID of the run.")]
 _WORKSPACE = Annotated[
-    str, typer.Argument(metavar="WORKSPACE", help="Id or name of a workspace in the run.")
+    str, typer.Argument(metavar="WORKSPACE", help="ID or name of a workspace in the run.")
 ]
 
 

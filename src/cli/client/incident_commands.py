@@ -12,7 +12,7 @@ incidents = typer.Typer(
     no_args_is_help=True,
 )
 
-_INCIDENT = Annotated[str, typer.Argument(metavar="INCIDENT", help="Id of the incident.")]
+_INCIDENT = Annotated[str, typer.Argument(metavar="INCIDENT", help="ID of the incident.")]
 
 
 @incidents.command(name="list")
@@ -77,7 +77,7 @@ def assign(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Set the owner of an incident."""
+    """Assign an incident to a member, or unassign it."""
     from cli.client.incident_calls import assign_incident
 
     run_command(assign_incident((profile, state_dir), incident, user, as_json=json))
@@ -140,13 +140,17 @@ def reopen(
 @incidents.command()
 def retry(
     incident: _INCIDENT,
-    begin: Annotated[str, typer.Option("--from", metavar="start|failed")] = "failed",
-    version: Annotated[str, typer.Option(metavar="own|published")] = "published",
+    begin: Annotated[
+        str, typer.Option("--from", metavar="start|failed", help="Where to start.")
+    ] = "failed",
+    version: Annotated[
+        str, typer.Option(metavar="own|published", help="Their own version, or the published one.")
+    ] = "published",
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Retry the failed runs of an incident, and print the id of the operation."""
+    """Retry the failed runs of an incident, and print the ID of the operation."""
     from cli.client.incident_calls import retry_incident
 
     body = retry_body(begin, version)

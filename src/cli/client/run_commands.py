@@ -13,7 +13,7 @@ runs = typer.Typer(
     no_args_is_help=True,
 )
 
-_RUN = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
+_RUN = Annotated[str, typer.Argument(metavar="RUN", help="ID of the run.")]
 _TEXT = str | None
 _SECONDS = float | None
 
@@ -98,7 +98,7 @@ def retry(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Retry a run, and print the id of the new run."""
+    """Retry a run, and print the ID of the new run."""
     from cli.client.run_calls import retry_run
 
     body = retry_body(begin, version)

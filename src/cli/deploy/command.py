@@ -23,7 +23,7 @@ deploy = typer.Typer(
     no_args_is_help=True,
 )
 
-_BUILD = Annotated[str, typer.Argument(metavar="BUILD", help="Build id, see `status`.")]
+_BUILD = Annotated[str, typer.Argument(metavar="BUILD", help="Build ID, see `status`.")]
 _STATE_DIR = Annotated[Path, STATE_DIR]
 _ADDRESS = Annotated[str | None, ADDRESS]
 _HERE = Path(".state")

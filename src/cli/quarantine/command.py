@@ -25,7 +25,7 @@ def quarantine(
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """List quarantined runs and jobs, with the time, the lost workers and the id of each.
+    """List quarantined runs and jobs, with the time, the lost workers and the ID of each.
 
     Uses the database at DATABASE_URL. Default: that of the platform in the state directory.
     """

@@ -21,7 +21,7 @@ STATE_DIR = typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of 
 ADDRESS = typer.Option(
     envvar="TEMPORAL_ADDRESS", help="Address of Temporal. Default: that of the local platform."
 )
-EXECUTION = typer.Option("--execution", help="Temporal run id, if the workflow id has several.")
+EXECUTION = typer.Option("--execution", help="Temporal run ID, if the workflow ID has several.")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -62,7 +62,7 @@ Rows = Annotated[
 def replay(
     name: Annotated[
         str | None,
-        typer.Argument(help="Id of a run, action run, job or workflow, or a history file."),
+        typer.Argument(help="ID of a run, action run, job or workflow, or a history file."),
     ] = None,
     *,
     since: Since = None,
@@ -113,7 +113,7 @@ def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
     if node is None and (options.scope is not None or options.live or options.rows is not None):
         raise typer.BadParameter("--scope, --live and --rows need --node.")
     if node is not None and not is_one_run:
-        raise typer.BadParameter("--node needs the id of one run.")
+        raise typer.BadParameter("--node needs the ID of one run.")
 
 
 def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool:
@@ -130,7 +130,7 @@ def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool
 
     run_id = parse_id(run)
     if run_id is None:
-        raise typer.BadParameter(f"--node takes the id of a run, and {run} is not an id.")
+        raise typer.BadParameter(f"--node takes the ID of a run, and {run} is not one.")
     settings = load_settings(**StateDir(state_dir).running_settings())
     configure_logging("console", "ERROR")
     try:
@@ -213,7 +213,7 @@ def _period(text: str) -> timedelta:
 
 
 def history(
-    name: Annotated[str, typer.Argument(help="Id of a run, action run, job or workflow.")],
+    name: Annotated[str, typer.Argument(help="ID of a run, action run, job or workflow.")],
     output: Annotated[
         Path | None, typer.Option(help="File to write, e.g. temporal/histories/x.json.")
     ] = None,
