@@ -168,10 +168,14 @@ def extended_parameter(parameters: Mapping[str, str], name: str) -> str | None:
         return None
 
 
+def spellings(charset: str) -> Sequence[str]:
+    """The charsets that one which Python knows means in practice, the likeliest first."""
+    return _WIDER.get(charset, (charset,))
+
+
 def widest(name: str) -> str:
     """The charset that a name means in practice, as Python knows it (Encoding standard, 4.2)."""
-    known = known_charset(name) or "utf-8"
-    return _WIDER.get(known, [known])[-1]
+    return spellings(known_charset(name) or "utf-8")[-1]
 
 
 def known_charset(name: str) -> str | None:

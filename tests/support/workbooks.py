@@ -39,6 +39,8 @@ _PARTS = {
     )
     + "</Relationships>",
 }
+WORKBOOK = _PARTS["xl/workbook.xml"]
+"""The part that names the sheets."""
 SHEET = "xl/worksheets/sheet1.xml"
 STRINGS = "xl/sharedStrings.xml"
 STYLES = "xl/styles.xml"

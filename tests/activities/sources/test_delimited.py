@@ -189,6 +189,25 @@ CHARSETS = [
     ("gbk", "名称,数量\n北京市,1\n上海市,2\n"),
     ("big5", "名稱,城市\n王小明,台北市\n"),
     ("euc_kr", "이름,도시\n김철수,서울\n"),
+    ("cp874", "ชื่อ,เมือง\nสมชาย,กรุงเทพ\n"),
+    ("cp866", "Имя,Город\nИван,Москва\n"),  # noqa: RUF001
+    ("iso8859-15", "Preis,x\n5 €,ü\n"),
+    ("mac_roman", "Name,Größe\nMüller,5 €\nBjörn,7\n"),
+    ("mac_roman", "Name\nKäse\n"),
+    ("mac_roman", "Nom,Ville\nHélène,Genève\n"),
+    ("mac_roman", "Grüße,x\n„Hallo“,1\n"),
+    ("mac_roman", "Ort,Plz\nKÖLN,50667\nMÜNCHEN,80331\n"),
+    ("cp437", "Name,Größe\nMüller,5\nBjörn,7\n"),
+    ("cp850", "Name\nKäse\n"),
+    ("cp850", "Prénom,Âge\nRené,5\nHélène,6\n"),
+    ("cp850", "Nombre,Ciudad\nMuñoz,Logroño\n"),
+    ("cp850", "Ort,Plz\nKÖLN,50667\n"),
+    ("cp850", "Navn,By\nSøren,Århus\n"),
+    ("cp852", "Imię,Ulica\nŁukasz,Żółta\n"),
+    # Signs of Windows at the borders of words, and words with few letters, stay its own.
+    ("cp1252", "Car,Price\nŠkoda,5 €\nCitroën,7\n"),
+    ("cp1252", "Name,x\nNike®,“a”\nfoo–bar,…\n"),  # noqa: RUF001
+    ("cp1252", "Name,x\nO’Brien,5°\nL’Hôpital,½\n"),  # noqa: RUF001
 ]
 
 
@@ -198,6 +217,42 @@ def test_an_encoding_that_nothing_says_is_recognized(
 ) -> None:
     rows = grid(opened(tmp_path / "file", content.encode(encoding)))
     assert rows == grid(opened(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written_in", "cell"),
+    [
+        *((name, name, "ü") for name in ("mac_roman", "cp437", "cp850", "cp1250", "utf-16")),
+        ("windows-1251", "cp1251", "ж"),
+        ("x-mac-roman", "mac_roman", "ü"),
+        ("MacRoman", "mac_roman", "ü"),
+        ("IBM850", "cp850", "ü"),
+        ("x-sjis", "shift_jis", "表"),
+        ("Shift_JIS", "cp932", "①"),
+        ("gb2312", "gbk", "镕"),
+        ("ISO-8859-1", "cp1252", "5 €"),
+        ("latin1", "latin-1", "\x81ü"),
+        ("utf-7", "utf-7", "ü"),
+        ("cp1250", "utf-8", "ĂĽ"),
+    ],
+)
+@pytest.mark.parametrize("by", ["encoding", "charset"])
+def test_an_encoding_that_is_chosen_is_read_as_it_is_meant(
+    tmp_path: Path, encoding: str, written_in: str, cell: str, by: str
+) -> None:
+    content = f"Name,Qty\n{cell},1\n".encode(written_in)
+    if written_in == "utf-8":
+        content, by = "Name,Qty\nü,1\n".encode(), "encoding"
+    if encoding == "utf-7":
+        by = "encoding"
+    table = opened(tmp_path / "file", content, **{by: encoding})
+    assert grid(table) == [["Name", "Qty"], [cell, "1"]]
+
+
+@pytest.mark.parametrize("encoding", ["no-such-thing", "rot13", "hex", "base64"])
+def test_an_unknown_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+    found = problem(tmp_path / "file", "Name\nü\n", encoding=encoding)
+    assert found.message == f"Unknown encoding {encoding}."
 
 
 @pytest.mark.parametrize("content", [b"Name,Qty\na\x00b,1\n", b"\x00\x00,1\n", b"a,\x00\n"])

@@ -81,6 +81,21 @@ CELLS: list[tuple[str, Any]] = [
     (open_cell("date", date_value="2024-01-02T10:30:00.499999999"),
      datetime(2024, 1, 2, 10, 30, 0, 500_000)),  # noqa: DTZ001  # moments of workbooks have no zone
     (open_cell("date", "44 BC", date_value="-0044-03-15"), "44 BC"),
+    (open_cell("date", date_value="1899-12-31"), date(1899, 12, 31)),
+    (open_cell("date", date_value="0033-04-03"), date(33, 4, 3)),
+    (open_cell("date", "29.2.1900", date_value="1900-02-29"), "29.2.1900"),
+    (open_cell("date", "1.1.10000", date_value="10000-01-01"), "1.1.10000"),
+    (open_cell("date", date_value="2024-01-02T10:30:00.9999999"),
+     datetime(2024, 1, 2, 10, 30, 1)),  # noqa: DTZ001
+    (open_cell("date", date_value="2024-01-02T10:30:00,25"),
+     datetime(2024, 1, 2, 10, 30, 0, 250_000)),  # noqa: DTZ001
+    (open_cell("time", time_value="PT12H10M54,0000S"), time(12, 10, 54)),
+    (open_cell("time", time_value="PT0H0M0,5S"), time(0, 0, 0, 500_000)),
+    (open_cell("time", time_value="P0Y0M0DT5H"), time(5)),
+    (open_cell("time", time_value="P0Y0M2DT0H"), timedelta(days=2)),
+    (open_cell("time", time_value="PT90M"), time(1, 30)),
+    (open_cell("time", time_value="PT23H59M59.9999S"), timedelta(days=1)),
+    (open_cell("time", "a year", time_value="P1Y"), "a year"),
     (open_cell("time", time_value="PT09H30M00S"), time(9, 30)),
     (open_cell("time", time_value="PT00H00M00S"), time(0)),
     (styled("time", "ce2", time_value="PT23H59M59S"), time(23, 59, 59)),

@@ -1,17 +1,14 @@
 """Delimited text: CSV, TSV and similar formats (RFC 4180, and common deviations from it)."""
 
-import codecs
 import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
-from json import detect_encoding
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from chardetng_py import detect
-
+from activities.sources.readers.encodings import SAMPLE, encoding_of
 from activities.sources.readers.table import (
     Row,
     RowNumbers,
@@ -24,20 +21,14 @@ from activities.sources.readers.table import (
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
-from runtime.content_types import known_charset, widest
 
 _Line: TypeAlias = tuple[int, list[str]]
 """A line of cells and its number, counted from 1."""
-_SAMPLE = 64 * 1024
 _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _DELIMITERS = ",;\t|"
 _STATED = re.compile(r'("?)sep=([^\w\s"]|\t)\2*\1', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
-"""Encodings that a byte order mark says."""
-_FRENCH = re.compile("[\x00-\x7fàâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ«»\u2018\u2019“”\u2013…€£°]*")
-"""Text in the letters of French, in which no other language of Windows-1250 is written."""
 _END_OF_FILE = "\x1a"
 """The mark that DOS programs write behind the last line."""
 
@@ -97,15 +88,12 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
 
 def _form(path: Path, options: ReadOptions) -> _Form:
     with path.open("rb") as file:
-        sample = file.read(_SAMPLE)
+        sample = file.read(SAMPLE)
     _check_kind(sample)
-    encoding = options.encoding or _encoding(sample, options.charset)
-    try:
-        text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
-    except LookupError:
-        refuse(f"Unknown encoding {encoding}.")
+    encoding = encoding_of(path, sample, options.encoding, options.charset)
+    text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
     lines = text.splitlines()[:100]
-    lines = lines[:-1] if len(lines) > 1 and len(sample) == _SAMPLE else lines
+    lines = lines[:-1] if len(lines) > 1 and len(sample) == SAMPLE else lines
     delimiter = _delimiter(text, lines, options)
     return _Form(encoding, delimiter, _is_spaced(lines, delimiter))
 
@@ -241,34 +229,6 @@ def _as_wide(line: list[str], width: int) -> Row:
         line = line[:width]
     cells: list[Cell] = [value if value and not value.isspace() else None for value in line]
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells
-
-
-def _encoding(sample: bytes, declared: str | None) -> str:
-    """The encoding of the text: by its mark or zeros, else UTF-8 if it is that, else as declared.
-
-    Without a declaration that Python knows it is the most likely one.
-    """
-    detected = detect_encoding(sample)
-    if detected in _MARKED or (detected != "utf-8" and _is_read_in(detected, sample)):
-        return detected
-    if _is_read_in("utf-8", sample):
-        return "utf-8"
-    if declared is not None and known_charset(declared) is not None:
-        return declared
-    found = widest(detect(sample))
-    if found == "cp1250" and _FRENCH.fullmatch(sample.decode("cp1252", "replace")):
-        # Few letters do not tell: é is the same in both, and è is č.
-        return "cp1252"
-    return found
-
-
-def _is_read_in(encoding: str, sample: bytes) -> bool:
-    """True for bytes in an encoding; a sample of more may end within a character."""
-    try:
-        codecs.getincrementaldecoder(encoding)().decode(sample, len(sample) < _SAMPLE)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _delimiter(text: str, lines: Sequence[str], options: ReadOptions) -> str:

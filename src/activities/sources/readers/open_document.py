@@ -44,8 +44,8 @@ NO_TEXT = frozenset(
 """Elements whose text is none of a cell; drawings are others."""
 DRAWN = (f"{URN}drawing:1.0 ", f"{URN}dr3d:1.0 ")
 _SPAN = re.compile(
-    r"(-)?P(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?"
-    r"(?:([0-9]{1,12}(?:[.][0-9]{1,20})?)S)?)?"
+    r"(-)?P(?:0+Y)?(?:0+M)?(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?"
+    r"(?:([0-9]{1,12}(?:[.,][0-9]{1,20})?)S)?)?"
 )
 _DAY = timedelta(days=1)
 NO_VALUE = (KeyError, ValueError, OverflowError)
@@ -160,7 +160,8 @@ def _time(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
         raise ValueError(found)
     sign, days, hours, minutes, seconds = found.groups()
     span = timedelta(int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0))
-    span += timedelta(milliseconds=round(float(seconds or 0) * 1_000))
+    # OpenOffice wrote a comma (ISO 8601 knows both).
+    span += timedelta(milliseconds=round(float((seconds or "0").replace(",", ".")) * 1_000))
     if sign or span >= _DAY or meaning(attributes) == _SPANS_TIME:
         return -span if sign else span
     return (_MIDNIGHT + span).time()

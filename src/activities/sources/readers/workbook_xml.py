@@ -17,7 +17,9 @@ from xml.parsers import expat
 
 from python_calamine import CalamineSheet
 
+from activities.sources.readers.serial_dates import Shown, is_odd, is_unusual, serial, shown_by
 from models.core.values import EXACT
+from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.columns import SURE_CODES
 
 _SHEET_BYTES = 256 * 1024
@@ -35,8 +37,16 @@ _ZEROS = re.compile(r"0{2,}")
 _BUILT_IN = {
     **dict.fromkeys(("9", "10"), "0%"),
     **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
+    **dict.fromkeys(map(str, [*range(14, 18), *range(27, 37), *range(50, 59)]), "yyyy-mm-dd"),
+    **dict.fromkeys(("18", "19", "20", "21", "32", "33", "45", "47"), "h:mm:ss"),
+    "22": "yyyy-mm-dd h:mm",
+    "46": "[h]:mm:ss",
 }
-"""The formats of a percentage or an amount that no workbook writes down (ECMA-376-1, 18.8.30)."""
+"""Formats that no workbook writes down: percentages, amounts, days and times.
+
+ECMA-376-1, 18.8.30; those from 27 to 36 and from 50 to 58 are of workbooks in Chinese, Japanese and
+Korean.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,20 +204,33 @@ def _columns(shown: Mapping[int, Set[str]], matches: Callable[[str], bool]) -> S
 
 
 _LONG = rb"-?[0-9]{16,}(?:[.]0*)?"
-_IN_A_PART = re.compile(rb">\s*" + _LONG + rb"\s*<")
+_IN_A_PART = rb">\s*" + _LONG + rb"\s*<"
 _WHOLE = re.compile(r"\s*(-?[0-9]{16,})(?:[.]0*)?\s*")
+_OF_STYLE = (
+    rb"""<(?:\w+:)?c\s[^>]*?\bs=["'](?:%s)["'][^>]*>\s*"""
+    rb"""(?:<(?:\w+:)?f\b[^>]*(?:/>|>[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v\b[^>]*>\s*(?:%s)"""
+)
+_ODD = {
+    Shown.DAY: rb"-|0*(?:[0-5]?[0-9]|60)(?:[.<eE]|\s)",
+    Shown.TIME: rb"-|[1-9]",
+    Shown.SPAN: rb"",
+}
+"""The beginning of each number that `is_odd`, and of some others, by what its format shows."""
+_ODD[Shown.MOMENT] = _ODD[Shown.DAY]
 _PIECE = 256 * 1024
-_OVERLAP = 128
+_OVERLAP = 16 * 1024
+"""Bytes that a cell with a formula fits into."""
 
-Digits = Mapping[int, str]
-"""Texts of numbers by column, which counts from 0."""
+Exact = Mapping[int, Cell]
+"""Cells by column, which counts from 0."""
 
 
 class ExactSheet:
-    """A sheet of calamine, but for its long whole numbers, which are texts of their digits.
+    """A sheet of calamine, but for the numbers that it does not read as their sheet shows them.
 
-    Numbers beyond 2^53, written without an exponent, are identifiers: a double holds few of them. A
-    sheet that has any is read once more for them, in step with its rows.
+    Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
+    double holds few of them. Some numbers of days are other days, or none. A sheet that has such a
+    cell is read once more for them, in step with its rows.
     """
 
     def __init__(self, path: Path, sheet: CalamineSheet) -> None:
@@ -217,23 +240,20 @@ class ExactSheet:
     def iter_rows(self) -> Iterator[list[Any]]:
         """The rows from the first of the sheet on, from the first column that has a cell."""
         assert self.start is not None, "an empty sheet has no rows"
-        numbers = _long_numbers(self._path, self.name)
-        row, texts = next(numbers, _AT_END)
+        exact_rows = _exact_rows(self._path, self.name)
+        row, exact = next(exact_rows, _AT_END)
         for place, values in enumerate(self._sheet.iter_rows()):
             while row < place:
-                row, texts = next(numbers, _AT_END)
-            yield _with_texts(values, texts, self.start[1]) if row == place else values
+                row, exact = next(exact_rows, _AT_END)
+            yield _with_exact(values, exact, self.start[1]) if row == place else values
 
 
-_AT_END: tuple[float, Digits] = (math.inf, {})
+_AT_END: tuple[float, Exact] = (math.inf, {})
 
 
-def _with_texts(values: list[Any], texts: Digits, first: int) -> list[Any]:
-    """The values of a row from a first column on, with the texts of some of its numbers."""
-    return [
-        texts.get(column, value) if type(value) is float else value
-        for column, value in enumerate(values, start=first)
-    ]
+def _with_exact(values: list[Any], exact: Exact, first: int) -> list[Any]:
+    """The values of a row from a first column on, with the cells that are known exactly."""
+    return [exact.get(column, value) for column, value in enumerate(values, start=first)]
 
 
 def long_digits(text: str) -> str | None:
@@ -242,14 +262,62 @@ def long_digits(text: str) -> str | None:
     return None if whole is None or abs(int(whole[1])) <= EXACT else whole[1]
 
 
-def _long_numbers(path: Path, sheet: str) -> Iterator[tuple[int, Digits]]:
-    """The rows with such numbers, from the first on, which counts from 0; none for other files."""
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """The forms of numbers of days by the styles of a workbook, and the day they count from."""
+
+    forms: Mapping[str, Shown]
+    unusual: Set[str]
+    since_1904: bool
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile) -> "_Dates":
+        codes = {str(style): code for style, code in enumerate(_formats(archive))}
+        forms = {style: form for style, code in codes.items() if (form := shown_by(code))}
+        since = next(_elements(archive, _WORKBOOK, "workbookPr"), None)
+        return cls(
+            forms,
+            {style for style in forms if is_unusual(codes[style])},
+            since is not None and since.get("date1904") in {"1", "true"},
+        )
+
+    def read(self, style: str, text: str) -> Cell:
+        """The cell of a number of days that calamine does not read; None of any other number."""
+        form = self.forms.get(style)
+        if form is None:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        odd = style in self.unusual or is_odd(value, form, self.since_1904)
+        if not odd or not math.isfinite(value):
+            return None
+        return serial(value, form, self.since_1904)
+
+    def pattern(self) -> re.Pattern[bytes]:
+        """A pattern that is found in each sheet that has a cell to be read exactly."""
+        patterns = [_IN_A_PART]
+        for form, odd in _ODD.items():
+            of_it = {style for style, each in self.forms.items() if each is form} - self.unusual
+            if of_it and odd:
+                patterns.append(_OF_STYLE % ("|".join(sorted(of_it)).encode(), odd))
+        if self.unusual:
+            patterns.append(_OF_STYLE % ("|".join(sorted(self.unusual)).encode(), b""))
+        return re.compile(b"|".join(patterns))
+
+
+def _exact_rows(path: Path, sheet: str) -> Iterator[tuple[int, Exact]]:
+    """The rows with such cells, from the first on, which counts from 0; none for other files."""
     try:
         with zipfile.ZipFile(path) as archive:
             part = part_of(archive, sheet)
-            if part is None or not any(map(_IN_A_PART.search, _pieces(archive, part))):
+            if part is None:
                 return
-            reader = _Reader()
+            dates = _Dates.of(archive)
+            if not any(map(dates.pattern().search, _pieces(archive, part))):
+                return
+            reader = _Reader(dates)
             with archive.open(part) as file:
                 while piece := file.read(_PIECE):
                     reader.feed(piece)
@@ -272,7 +340,8 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 class _Reader:
     """Reads the cells of an XLSX sheet; attributes give their places, else the cell before."""
 
-    def __init__(self) -> None:
+    def __init__(self, dates: _Dates) -> None:
+        self._dates = dates
         self._parser: Any = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = lambda name, attributes: self.start(
@@ -282,15 +351,16 @@ class _Reader:
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = _refuse
         self.row = self.column = -1
-        self.found: dict[int, str] = {}
-        self.rows: list[tuple[int, Digits]] = []
+        self.found: dict[int, Cell] = {}
+        self.rows: list[tuple[int, Exact]] = []
         self._is_number = False
+        self._style = ""
         self._value: list[str] | None = None
 
     def feed(self, piece: bytes) -> None:
         self._parser.Parse(piece)
 
-    def taken(self) -> list[tuple[int, Digits]]:
+    def taken(self) -> list[tuple[int, Exact]]:
         """The rows since they were taken last."""
         rows, self.rows = self.rows, []
         return rows
@@ -303,14 +373,16 @@ class _Reader:
             letters = attributes.get("r", "").rstrip("0123456789")
             self.column = column_of(letters) if letters else self.column + 1
             self._is_number = attributes.get("t", "n") == "n"
+            self._style = attributes.get("s", "0")
         elif name == "v" and self._is_number:
             self._value = []
 
     def end(self, name: str) -> None:
         if name == "v" and self._value is not None:
-            digits = long_digits("".join(self._value))
-            if digits is not None:
-                self.found[self.column] = digits
+            written = "".join(self._value)
+            exact = long_digits(written) or self._dates.read(self._style, written)
+            if exact is not None:
+                self.found[self.column] = exact
             self._value = None
         elif name == "row" and self.found:
             self.rows.append((self.row, self.found))
