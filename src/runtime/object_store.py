@@ -23,6 +23,8 @@ from obstore.store import LocalStore, MemoryStore, S3Store
 from runtime.errors import StorageFullError, UnavailableError
 from runtime.ids import new_id
 
+PROBES = "probe"
+"""The prefix of the keys of objects that only try the store."""
 _PART = 5 * 1024 * 1024
 """Bytes of one part of an upload: the least that S3 takes."""
 _PARTS_AT_ONCE = 2
@@ -97,7 +99,7 @@ class ObjectStore:
 
     async def probe(self) -> None:
         """Write, read and remove a small object."""
-        key = f"probe/{new_id()}"
+        key = f"{PROBES}/{new_id()}"
         await self.put(key, _stream(b"probe"))
         try:
             await anext(self.get(key))

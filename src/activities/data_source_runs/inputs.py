@@ -21,10 +21,13 @@ from models.sources.tabular.rules.options import ReadOptions, TableFormat, read_
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 
+PAGES = "data-source-runs"
+"""The prefix of the keys of all fetched pages."""
+
 
 def page_key(run: SourceRunRow, page: int) -> str:
     """The object of a fetched page."""
-    return f"data-source-runs/{run.workspace_id}/{run.id}/{page}"
+    return f"{PAGES}/{run.workspace_id}/{run.id}/{page}"
 
 
 def wanted_by(run: SourceRunRow) -> Wanted:

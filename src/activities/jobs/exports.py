@@ -144,8 +144,12 @@ def _check_size(job: JobRow, records: int) -> None:
         )
 
 
+PARTS = "exports"
+"""The prefix of the keys of all parts of exports."""
+
+
 def _part_key(job: JobRow, part: int) -> str:
-    return f"exports/{job.workspace_id}/{job.id}/{part}"
+    return f"{PARTS}/{job.workspace_id}/{job.id}/{part}"
 
 
 def _file_key(job: JobRow) -> str:
@@ -320,4 +324,4 @@ async def _once(text: bytes) -> AsyncIterator[bytes]:
 
 
 def _bundle_part_key(job: JobRow, number: int) -> str:
-    return f"exports/{job.workspace_id}/{job.id}/{number}"
+    return f"{PARTS}/{job.workspace_id}/{job.id}/{number}"

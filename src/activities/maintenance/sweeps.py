@@ -10,6 +10,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from activities.maintenance.orphans import sweep_orphans
 from activities.parts import Periods
 from models.automation.action_runs.tables import purge_action_runs
 from models.automation.alert_rules.evaluation import evaluate_rules
@@ -21,7 +22,7 @@ from models.automation.incidents.tables import purge_incidents
 from models.automation.run_operations.tables import purge_operations
 from models.automation.run_statistics.sums import purge_sums, settle_runs
 from models.automation.webhooks.commands import purge_receipts
-from models.content.files.commands import purge_files, purge_trash, sweep_orphans
+from models.content.files.commands import purge_files, purge_trash
 from models.core.idempotency import purge_replies
 from models.data.forms.tables import purge_quotas
 from models.data.records.commands import purge_records
@@ -145,7 +146,7 @@ class RetentionActivities:
 
     @activity.defn(name="remove_orphaned_objects")
     async def remove_orphans(self) -> int:
-        """Remove objects that belong to no file; returns their number. Safe to repeat."""
+        """Remove objects that belong to nothing; returns their number. Safe to repeat."""
         async with heartbeats():
             return await sweep_orphans(self._database, self._store, utc_now())
 

@@ -50,7 +50,7 @@ async def uploaded(
     except PlatformError:
         await store.delete(key)
         raise
-    # Any other error may be a commit whose answer was lost: `sweep_orphans` looks at it later.
+    # Any other error may be a commit whose answer was lost: the daily sweep looks at it later.
     if request.replayed or request.is_dry_run:
         await store.delete(key)
 

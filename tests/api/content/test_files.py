@@ -8,7 +8,8 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, insert, select, update
 
-from models.content.files.commands import purge_files, sweep_orphans
+from activities.maintenance.orphans import sweep_orphans
+from models.content.files.commands import purge_files
 from models.content.files.queries import file
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope

@@ -1,6 +1,6 @@
 """Recording files whose bytes are in the object store, removing both, and files in a bundle."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,7 +41,7 @@ from runtime.object_store import ObjectStore
 
 OBJECTS = "files"
 """The prefix of the keys of all objects that belong to files."""
-_UPLOAD_TIME = timedelta(days=1)
+UPLOAD_TIME = timedelta(days=1)
 """An object younger than this may still get its row."""
 _PURGED = 200
 """Files that one call of `purge_files` takes away."""
@@ -244,30 +244,19 @@ def _old(before: datetime) -> CompoundSelect[Any]:
     )
 
 
-async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
-    """Remove objects that are a day old and have no row; returns their number.
-
-    Such an object is what is left of an upload whose process died, or whose commit had no answer.
-    """
-    count = 0
-    await store.drop_unfinished(now - _UPLOAD_TIME)
-    async for object_keys in store.older_than(OBJECTS, now - _UPLOAD_TIME):
-        async with database.reading() as work:
-            orphans = await _without_row(work, object_keys)
-        for key in orphans:
-            await store.delete(key)
-            count += 1
-    return count
-
-
 async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:
     """The objects among these that no file has; copies of a file share one object."""
+    return set(object_keys) - await keys_of_files(work, object_keys)
+
+
+async def keys_of_files(work: UnitOfWork, object_keys: Collection[str]) -> set[str]:
+    """The objects among these that a file has."""
     known = await work.rows(
         select(file.c.object_key).where(
-            file.c.object_key == any_(bindparam("keys", object_keys, type_=ARRAY(Text)))
+            file.c.object_key == any_(bindparam("keys", [*object_keys], type_=ARRAY(Text)))
         )
     )
-    return set(object_keys) - {row.object_key for row in known}
+    return {row.object_key for row in known}
 
 
 _below = item.alias("below")

@@ -1,5 +1,6 @@
 """Jobs: their table as durable work, accepted, read, written by their executions, and purged."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -382,3 +383,9 @@ async def purge_jobs(
         .order_by(job.c.id)
     )
     return await purge(work, job, old, limit)
+
+
+async def open_jobs(work: UnitOfWork, job_ids: Collection[Id]) -> set[Id]:
+    """The jobs among these that have not ended."""
+    found = select(job.c.id).where(job.c.id.in_(job_ids), job.c.status.in_(OPEN_JOB))
+    return {row.id for row in await work.rows(found)}

@@ -1,5 +1,6 @@
 """Runs as durable work: the types of their rows, their lifecycle, reopening and purge."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -116,3 +117,9 @@ async def purge_rejections(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     )
     removed = await work.execute(delete(run_rejection).where(tuple_(*key).in_(old)))
     return removed.rowcount
+
+
+async def open_runs(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
+    """The runs among these that have not ended."""
+    found = select(_run.id).where(_run.id.in_(run_ids), _run.status.in_(OPEN_RUN))
+    return {row.id for row in await work.rows(found)}

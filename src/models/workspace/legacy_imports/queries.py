@@ -1,7 +1,7 @@
 """Reading legacy import runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -186,3 +186,17 @@ def _shown_entry(
     if row.rollback_state == RollbackState.NONE and holds_data(row) and is_expired(run, now):
         shown.rollback_state = RollbackState.EXPIRED
     return shown
+
+
+async def known_runs(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
+    """The runs among these that have a row."""
+    found = select(legacy_import_run.c.id).where(legacy_import_run.c.id.in_(run_ids))
+    return {row.id for row in await work.rows(found)}
+
+
+async def named_bundles(work: UnitOfWork, object_keys: Collection[str]) -> set[str]:
+    """The objects among these that are the bundle of a run."""
+    key = legacy_import_run.c.bundle_object_key
+    return {
+        row.bundle_object_key for row in await work.rows(select(key).where(key.in_(object_keys)))
+    }
