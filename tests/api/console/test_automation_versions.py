@@ -96,3 +96,31 @@ async def test_versions_of_other_automations_are_not_there(
     ).status_code == 404
     async with await signed_in(app, foreign) as stranger:
         assert (await stranger.get(f"{path}/versions/{newer}")).status_code == 404
+
+
+async def test_notes_are_kept_and_shown_and_compared_as_text(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    note = {"id": "n", "text": HOSTILE, "position": {"x": 0, "y": 0}, "color": "red"}
+    made = await publish(client, space, graph=FIRST)
+    read(await client.patch(path_of(made), json={"graph": {**FIRST, "notes": [note]}}))
+    path = path_of(made).removeprefix("/v1")
+    changes = (await owner.get(f"{path}/edit/changes")).text
+    assert "Note <small>&lt;/script&gt;" in changes
+    published = read(await client.post(f"{path_of(made)}/publish", json={}))
+    assert [one["text"] for one in published["graph"]["notes"]] == [HOSTILE]
+    newer, older = read(await client.get(f"{path_of(made)}/versions"))["versions"]
+    pages = [
+        path,
+        f"{path}/versions/{newer['id']}",
+        f"{path}/versions/{older['id']}?against={newer['id']}",
+    ]
+    for page in pages:
+        text = (await owner.get(page)).text
+        assert "onerror=alert(1)&gt;" in text
+        assert "<img src=x" not in text
+    assert 'data-change="removed"' in text
+    alone = (await owner.get(f"{path}/versions/{older['id']}")).text
+    assert "graph-notes" not in alone
+    restored = read(await client.post(f"{path_of(made)}/versions/{newer['id']}/restore"))
+    assert restored["graph"]["notes"] == published["graph"]["notes"]

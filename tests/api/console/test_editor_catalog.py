@@ -119,3 +119,33 @@ async def test_a_value_is_evaluated_with_the_token_of_the_page(
         token = {"X-CSRF-Token": await theirs.token("/"), "Accept": "*/*"}
         answer = await theirs.post(f"{page}/edit/evaluate", json=body, headers=token)
         assert read(answer) == {"value": "Ada"}
+
+
+async def test_the_last_change_of_a_draft_has_its_author(
+    client: Client, space: Space, owner: Visitor, app: FastAPI
+) -> None:
+    made = await create(client, space)
+    page = page_of(made)
+
+    async def news(visitor: Visitor) -> Any:
+        headers = {"X-CSRF-Token": await visitor.token(f"{page}/settings"), "Accept": "*/*"}
+        body = {"tabId": "00000000-0000-4000-8000-000000000001"}
+        return read(await visitor.post(f"{page}/edit/presence", json=body, headers=headers))
+
+    other, their_token = await space.member(Role.ADMIN)
+    their_client = client.with_token(their_token)
+    first = await news(owner)
+    assert first["changedBy"] == {
+        "userId": str(space.user_id), "name": first["changedBy"]["name"], "isSelf": True
+    }  # fmt: skip
+    read(await their_client.patch(path_of(made), json={"triggerConfig": {"kind": "manual"}}))
+    found = await news(owner)
+    assert (found["changedBy"]["userId"], found["changedBy"]["isSelf"]) == (str(other), False)
+    assert found["changedAt"] > first["changedAt"]
+    # Another label changes the automation, and not its draft.
+    read(await client.patch(path_of(made), json={"label": "Another"}))
+    assert (await news(owner))["changedAt"] == found["changedAt"]
+    async with await signed_in(app, space, other) as theirs:
+        assert (await news(theirs))["changedBy"]["isSelf"]
+    read(await client.post(f"{path_of(made)}/publish", json={}))
+    assert "changedBy" not in await news(owner)

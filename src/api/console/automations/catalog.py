@@ -202,6 +202,9 @@ class DraftNews(Shape):
     editors: list[Other]
     updated_at: Moment
     draft_version_id: Id | None = None
+    changed_by: Other | None = None
+    """The person who changed the draft last."""
+    changed_at: Moment | None = None
 
 
 @router.post(
@@ -219,15 +222,20 @@ async def report_editor(request: ApiRequest, body: Tab) -> Data[DraftNews]:
         users: list[Id] = []
     else:
         users = await report_tab(work, *place, user_id)
-    names = await display_names(work, users)
-    editors = [
-        Other(user_id=one, name=names.get(one, "Someone"), is_self=one == user_id) for one in users
-    ]
+    change = await automations.last_change(work, request.actor, automation.id)
+    named = users if change is None else [*users, change.user_id]
+    names = await display_names(work, named)
+    people = {
+        one: Other(user_id=one, name=names.get(one, "Someone"), is_self=one == user_id)
+        for one in named
+    }
     return Data(
         DraftNews(
-            editors=editors,
+            editors=[people[one] for one in users],
             updated_at=automation.updated_at,
             draft_version_id=automation.draft_version_id,
+            changed_by=None if change is None else people[change.user_id],
+            changed_at=None if change is None else change.at,
         )
     )
 

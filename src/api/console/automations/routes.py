@@ -163,6 +163,8 @@ class Picture:
     graph: RunGraph
     changes: JsonObject = field(default_factory=dict)
     """The changes of nodes and of edges, by their ids, where two versions are drawn in one."""
+    notes: Sequence[JsonObject] = ()
+    """The notes of the graph, which are listed below it."""
 
     @property
     def nodes(self) -> Sequence[GraphNodeShape]:
@@ -309,7 +311,7 @@ def _compared(
 
 def picture_of(graph: JsonObject) -> Picture:
     """The picture of a stored graph."""
-    return Picture(_drawn(graph))
+    return Picture(_drawn(graph), notes=graph.get("notes") or ())
 
 
 def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDifference) -> Picture:
@@ -322,7 +324,9 @@ def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDiffere
         if (edge.source, edge.target) in edge_changes
     }
     return Picture(
-        union, {"nodes": {node.id: node.change.value for node in changes.nodes}, "edges": edges}
+        union,
+        {"nodes": {node.id: node.change.value for node in changes.nodes}, "edges": edges},
+        notes=after.get("notes") or (),
     )
 
 

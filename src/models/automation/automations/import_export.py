@@ -162,6 +162,7 @@ _BUNDLE_FILE = "automations.ndjson"
 
 _WEBHOOK = "is a secret of the source's webhook"
 _SCHEDULE = "follows from the schedule"
+_WRITER = "is who wrote the draft in the source"
 
 
 def _automations(workspace_id: Id) -> Select[Any]:
@@ -274,6 +275,7 @@ VERSIONS = BundleKind(
         "created_by_user_id": USER,
         "restored_from_version_id": "automation_version",
     },
+    left_out={"changed_by_user_id": _WRITER, "changed_at": _WRITER},
     contents=("trigger_config", "graph"),
     redact=_redacted,
     check=_bundle_problem,

@@ -1,6 +1,7 @@
 """Reading automations and versions, and the joins for resources whose rows run one of them."""
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -210,6 +211,29 @@ async def version_detail(
     if not await may_edit(work, actor, automation_id):
         detail.graph = hidden(row.graph, written)
     return detail
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The person who wrote a draft last, and when."""
+
+    user_id: Id
+    at: datetime
+
+
+async def last_change(work: UnitOfWork, actor: Actor, automation_id: Id) -> LastChange | None:
+    """The last change of the open draft; None without one, or if its author is not recorded."""
+    version = automation_version.c
+    row = await work.first(
+        select(version.changed_by_user_id, version.changed_at)
+        .join(automation, automation.c.draft_version_id == version.id)
+        .where(
+            automation.c.workspace_id == actor.workspace_id,
+            automation.c.id == automation_id,
+            version.changed_by_user_id.is_not(None),
+        )
+    )
+    return None if row is None else LastChange(row.changed_by_user_id, row.changed_at)
 
 
 async def item_of_automation(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Id | None:

@@ -81,7 +81,8 @@ class AutomationGraph(SQLModel, table=True):
 class AutomationVersion(SQLModel, table=True):
     """A numbered version. An automation has at most one draft and one published.
 
-    See interface.md#versions.
+    `changed_by_user_id` wrote its content last, at `changed_at`; both are absent from versions that
+    were last written by an older release. See interface.md#versions.
     """
 
     __tablename__ = "automation_version"
@@ -119,6 +120,8 @@ class AutomationVersion(SQLModel, table=True):
     created_at: datetime = Field(sa_type=Timestamp)
     published_at: datetime | None = Field(default=None, sa_type=Timestamp)
     restored_from_version_id: Id | None = None
+    changed_by_user_id: Id | None = None
+    changed_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
 automation = table_of(Automation)

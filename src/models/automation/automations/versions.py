@@ -123,9 +123,14 @@ async def write_draft(
     await work.execute(
         update(automation_version)
         .where(automation_version.c.id == owner.draft_version_id)
-        .values(checksum=checksum, trigger=content.trigger)
+        .values(checksum=checksum, trigger=content.trigger, **_changed(work, actor))
     )
     await _point(work, owner)
+
+
+def _changed(work: UnitOfWork, actor: Actor) -> JsonObject:
+    """The columns that say who wrote a version, and when."""
+    return {"changed_by_user_id": actor.user_id, "changed_at": work.now}
 
 
 async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
@@ -264,6 +269,7 @@ async def _open_draft(
             created_by_user_id=actor.user_id,
             created_at=work.now,
             restored_from_version_id=restored_from,
+            **_changed(work, actor),
         )
     )
     await _point(work, owner)
@@ -313,7 +319,7 @@ async def rewrite(
         await work.execute(
             update(automation_version)
             .where(automation_version.c.id == version_id)
-            .values(checksum=new_checksum)
+            .values(checksum=new_checksum, **_changed(work, actor))
         )
     else:
         await _set_status(work, version_id, VersionStatus.ARCHIVED)

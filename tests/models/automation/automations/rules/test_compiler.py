@@ -114,6 +114,19 @@ def test_a_right_graph_becomes_a_plan() -> None:
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
+def test_notes_change_nothing_of_a_plan_and_name_nothing() -> None:
+    nodes, place = [node("a"), node("b")], {"x": 0, "y": 0}
+    texts = [f"{{{{ nodes.gone.x }}}} {AUTOMATION}", '{"type": "secret", "value": "token"}']
+    notes = [{"id": f"n{at}", "text": text, "position": place} for at, text in enumerate(texts)]
+    plain, noted = (compiled(nodes, [edge("a", "b")], **more) for more in ({}, {"notes": notes}))
+    assert plain.plan is not None
+    assert (noted.plan, noted.issues) == (plain.plan, plain.issues)
+    graph = Graph.model_validate({"nodes": nodes, "notes": notes})
+    assert referenced_ids(graph, MANUAL) == referenced_ids(Graph(nodes=graph.nodes), MANUAL)
+    twice = issues(nodes, notes=[notes[0]] * 2)
+    assert twice == [("", 'Two notes have the id "n0".')]
+
+
 @pytest.mark.parametrize(
     ("delay", "pauses"), [({}, False), ({"delaySeconds": 0}, False), ({"delaySeconds": 1}, True)]
 )

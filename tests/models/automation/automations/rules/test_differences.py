@@ -117,6 +117,29 @@ def test_the_trigger_and_the_graph_as_a_whole_are_reported() -> None:
     )
 
 
+def note(note_id: str, text: str, **more: Any) -> Json:
+    return {"id": note_id, "text": text, "position": {"x": 0, "y": 0}, **more}
+
+
+def test_notes_are_reported_by_what_they_say() -> None:
+    first = stored(notes=[note("a", "Why\nBecause"), note("b", "Gone"), note("c", "Moved")])
+    moved = note("c", "Moved", width=300) | {"position": {"x": 9, "y": 9}}
+    second = stored(notes=[note("a", "Who", color="red"), moved, note("d", "x" * 61)])
+    found = difference(first, second)
+    assert [(one.id, one.label, one.change) for one in found.notes] == [
+        ("a", "Who", Change.CHANGED),
+        ("d", "x" * 59 + "…", Change.ADDED),
+        ("b", "Gone", Change.REMOVED),
+    ]
+    assert found.notes[0].values == (
+        ValueDifference("color", "yellow", "red"),
+        ValueDifference("text", "Why\nBecause", "Who"),
+    )
+    assert (found.nodes, found.edges, found.values) == ((), (), ())
+    assert difference(stored(), first)
+    assert not difference(first, first)
+
+
 def node(node_id: str, **config: Any) -> Json:
     return {"id": node_id, "kind": "transform", "config": config}
 

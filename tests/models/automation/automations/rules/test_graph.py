@@ -12,6 +12,7 @@ from models.core.problems import place
 NODE = {"id": "a", "kind": "transform", "config": {"output": {}}}
 
 PAYLOAD = {"id": "p", "name": "n", "payload": {}}
+NOTE = {"id": "n", "text": "Why", "position": {"x": 0, "y": -9.5}}
 
 
 def errors(graph: Any) -> list[str]:
@@ -67,6 +68,17 @@ def _deep(depth: int) -> Any:
         ({"testPayloads": [PAYLOAD | {"payload": {"x": "ü" * 33_000}}]}, "testPayloads.0.payload"),
         ({"onError": "maybe"}, "onError"),
         ({"entryNodeIds": [1]}, "entryNodeIds.0"),
+        ({"notes": [NOTE] * 101}, "notes"),
+        ({"notes": [NOTE | {"text": "x" * 4_001}]}, "notes.0.text"),
+        ({"notes": [NOTE | {"text": ["x"]}]}, "notes.0.text"),
+        ({"notes": [NOTE | {"id": "a/b"}]}, "notes.0.id"),
+        ({"notes": [NOTE | {"width": 59}]}, "notes.0.width"),
+        ({"notes": [NOTE | {"height": 2_001}]}, "notes.0.height"),
+        ({"notes": [NOTE | {"height": 90.5}]}, "notes.0.height"),
+        ({"notes": [NOTE | {"color": "url(x)"}]}, "notes.0.color"),
+        ({"notes": [NOTE | {"position": {"x": float("nan"), "y": 0}}]}, "notes.0.position.x"),
+        ({"notes": [{"id": "n", "text": ""}]}, "notes.0.position"),
+        ({"notes": [NOTE | {"html": "<b>"}]}, "notes.0.html"),
     ],
 )
 def test_a_wrong_shape_is_refused_at_its_place(graph: Any, path: str) -> None:
@@ -146,3 +158,9 @@ def test_a_stored_graph_keeps_every_value_and_names_every_edge() -> None:
     assert "label" not in stored["nodes"][0]
     again = Graph.model_validate(json.loads(json.dumps(stored)))
     assert again.to_json() == stored
+
+
+def test_a_graph_without_notes_is_stored_as_before_there_were_any() -> None:
+    assert "notes" not in Graph.model_validate({"nodes": [NODE]}).to_json()
+    kept = Graph.model_validate({"nodes": [NODE], "notes": [NOTE]}).to_json()["notes"]
+    assert kept == [{**NOTE, "width": 240, "height": 120, "color": "yellow"}]

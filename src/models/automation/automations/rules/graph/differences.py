@@ -1,7 +1,7 @@
 """Differences of two versions of an automation: pure, on the stored JSON of triggers and graphs.
 
-A node is the same node by its id. Edges are compared by the two nodes they join. Positions are left
-out: they say where a node is drawn, and not what it does.
+A node is the same node by its id, and so is a note. Edges are compared by the two nodes they join.
+Positions and sizes are left out: they say where something is drawn, and not what it does or says.
 """
 
 import json
@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 from models.core.base import JsonObject
 
 _DRAWN = ("id", "position")
+_DRAWN_OF_NOTES = ("id", "position", "width", "height")
 _PARTS = ("config", "input", "retry", "mock")
 """Keys of a node whose own keys are compared."""
-_LISTED = ("nodes", "edges", "triggerPosition")
+_LISTED = ("nodes", "edges", "notes", "triggerPosition")
+_LABEL_LENGTH = 60
 
 Pair = tuple[str, str]
 K = TypeVar("K")
@@ -47,6 +49,17 @@ class NodeDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteDifference:
+    """A note of one of the graphs alone, or with another text or color in the second one."""
+
+    id: str
+    label: str
+    """The beginning of its text."""
+    change: Change
+    values: tuple[ValueDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeDifference:
     """The ways from one node to another, by their outcomes, in both graphs."""
 
@@ -68,9 +81,10 @@ class GraphDifference:
     edges: tuple[EdgeDifference, ...]
     values: tuple[ValueDifference, ...]
     """Values of the trigger and of the graph as a whole."""
+    notes: tuple[NoteDifference, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.nodes or self.edges or self.values)
+        return bool(self.nodes or self.edges or self.values or self.notes)
 
 
 def difference(
@@ -86,6 +100,7 @@ def difference(
         nodes=tuple(_nodes(_by_id(before), _by_id(after))),
         edges=tuple(_edges(_outcomes(before), _outcomes(after))),
         values=(*triggers, *wholes),
+        notes=tuple(_notes(_notes_by_id(before), _notes_by_id(after))),
     )
 
 
@@ -105,6 +120,23 @@ def _nodes(
             node = new or old or {}
             label = str(node.get("label") or node_id)
             yield NodeDifference(node_id, label, _change(old, new), values)
+
+
+def _notes(
+    before: Mapping[str, JsonObject], after: Mapping[str, JsonObject]
+) -> Iterator[NoteDifference]:
+    for note_id in _in_order(before, after):
+        old, new = before.get(note_id), after.get(note_id)
+        texts = [_without(one or {}, _DRAWN_OF_NOTES) for one in (old, new)]
+        values = tuple(_values("", *texts))
+        if values or old is None or new is None:
+            yield NoteDifference(note_id, _label_of(new or old or {}), _change(old, new), values)
+
+
+def _label_of(note: JsonObject) -> str:
+    """The first line of a note, shortened."""
+    first = str(note.get("text") or "").strip().partition("\n")[0]
+    return first if len(first) <= _LABEL_LENGTH else f"{first[: _LABEL_LENGTH - 1]}…"
 
 
 def _node_values(old: JsonObject, new: JsonObject) -> Iterator[ValueDifference]:
@@ -149,6 +181,10 @@ def _without(document: JsonObject, keys: tuple[str, ...]) -> JsonObject:
 
 def _by_id(graph: JsonObject) -> dict[str, JsonObject]:
     return {node["id"]: node for node in graph.get("nodes") or []}
+
+
+def _notes_by_id(graph: JsonObject) -> dict[str, JsonObject]:
+    return {note["id"]: note for note in graph.get("notes") or []}
 
 
 def _by_ends(graph: JsonObject) -> dict[tuple[str, str, str], JsonObject]:

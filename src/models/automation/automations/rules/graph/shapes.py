@@ -229,6 +229,10 @@ MAX_EDGES = 500
 MAX_TEST_PAYLOADS = 20
 MAX_TEST_PAYLOAD_BYTES = 64 * 1024
 MAX_SECONDS = 86_400
+MAX_NOTES = 100
+MAX_NOTE_LENGTH = 4_000
+MIN_NOTE_SIZE = 60
+MAX_NOTE_SIZE = 2_000
 
 
 def _payload_size(value: JsonObject) -> JsonObject:
@@ -321,6 +325,28 @@ class TestPayload(Input):
     payload: Annotated[Json, AfterValidator(_payload_size)] = Field(default_factory=dict)
 
 
+class CanvasNote(Input):
+    """A text on the canvas. It changes nothing of what a run does."""
+
+    model_config = example(
+        {
+            "id": "why",
+            "text": "Refunds above 100 need the owner.",
+            "position": {"x": 320, "y": -160},
+            "width": 240,
+            "height": 120,
+            "color": "yellow",
+        }
+    )
+
+    id: NodeId
+    text: Annotated[str, Field(max_length=MAX_NOTE_LENGTH)] = ""
+    position: Position
+    width: Annotated[int, Field(ge=MIN_NOTE_SIZE, le=MAX_NOTE_SIZE)] = 240
+    height: Annotated[int, Field(ge=MIN_NOTE_SIZE, le=MAX_NOTE_SIZE)] = 120
+    color: Literal["yellow", "blue", "green", "red", "gray"] = "yellow"
+
+
 class Graph(Input, AbsentNotNull):
     """The nodes and edges of an automation.
 
@@ -339,6 +365,8 @@ class Graph(Input, AbsentNotNull):
     )
     """Values of `variable` bindings, by key; expressions read them as `vars`."""
     trigger_position: Position | None = None
+    notes: Annotated[list[CanvasNote], Field(max_length=MAX_NOTES)] | None = None
+    """Texts on the canvas. They are not executed."""
     on_error: Annotated[OnError, Field(strict=False)] = OnError.STOP
 
     def to_json(self) -> JsonObject:

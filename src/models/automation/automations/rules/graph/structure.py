@@ -67,6 +67,8 @@ def _duplicates(graph: Graph) -> Iterator[Problem]:
         yield "", f'Two edges have the id "{shorten(edge_id)}".'
     for payload_id in _repeated(payload.id for payload in graph.test_payloads):
         yield "", f'Two test payloads have the id "{shorten(payload_id)}".'
+    for note_id in _repeated(note.id for note in graph.notes or ()):
+        yield "", f'Two notes have the id "{shorten(note_id)}".'
 
 
 def _repeated(ids: Iterable[str]) -> list[str]:
