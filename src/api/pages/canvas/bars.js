@@ -1,8 +1,9 @@
 // The bars of the editor: who edits and how it is saved, problems, conflicts, the run, and the selection.
 
-import { duration, plain, span } from "/pages/words.js";
+import { duration, moment, plain, span } from "/pages/words.js";
 import { icon } from "./canvas.js";
 import * as graph from "./graph.js";
+import { swatches } from "./notes.js";
 import { titleOf } from "./schema.js";
 import { namesOf } from "./together.js";
 
@@ -58,15 +59,21 @@ export const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
 
 /** The others who have the draft open. */
 function others({ at }) {
-  if (at.others.length === 0) return null;
-  return h("span", { class: "others", role: "status", title: "They have this draft open" }, `Also editing: ${namesOf(at.others)}`);
+  const { others: open, changed } = at;
+  const parts = [open.length > 0 ? `Also editing: ${namesOf(open)}` : null, changed && !changed.isSelf ? `Changed by ${changed.name}, ${moment(changed.at)}` : null];
+  const text = parts.filter(Boolean).join(" · ");
+  return text ? h("span", { class: "others", role: "status", title: text }, text) : null;
 }
 
-/** The people who may have changed the draft: anyone by the API, and the same person in another tab. */
-export const someone = ({ at }) => (at.others.some(({ isSelf }) => isSelf) ? "Someone else, or you in another tab," : "Someone else");
+/** The person who changed the draft last, by name; the same person may have, in another tab or by the API. */
+export function someone({ at: { changed } }) {
+  if (!changed) return "Someone else";
+  return changed.isSelf ? "You, in another tab or by the API," : changed.name;
+}
+export const whenOf = ({ at: { changed } }) => (changed ? ` at ${moment(changed.at)}` : "");
 
 const conflict = (editor) => h("div", { class: "canvas-bar wrong", role: "alert" }, [
-  h("span", null, [h("b", null, `${someone(editor)} changed this draft.`), " Your latest changes are not saved."]),
+  h("span", null, [h("b", null, `${someone(editor)} changed this draft${whenOf(editor)}.`), " Your latest changes are not saved."]),
   h("a", { class: "button small", href: `${page}/edit`, target: "_blank" }, "View theirs"),
   button("Keep both", () => editor.settle("both"), { class: "small primary", title: "Merge both. Where both changed a node, theirs is added beside yours, disabled." }),
   button("Keep mine", () => editor.settle("mine"), { class: "small" }),
@@ -125,16 +132,20 @@ export function tools(editor) {
   const { chosen } = editor;
   const edges = editor.selection.value.edges.size;
   if (editor.at.opened !== null || (editor.selection.value.nodes.size === 0 && edges === 0)) return null;
-  const one = chosen.length === 1 ? chosen[0] : null;
+  const notes = editor.chosenNotes;
+  const one = chosen.length === 1 && notes.length === 0 ? chosen[0] : null;
+  const note = notes.length === 1 && chosen.length === 0 ? graph.noteOf(editor.document.value, notes[0]) : null;
   return h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, [
+    note ? button("Edit", () => editor.write(notes[0]), { class: "small" }) : null,
+    note ? swatches(note.color, (color) => editor.edit(graph.changeNote(editor.document.value, notes[0], { color }))) : null,
     one ? button("Open", () => editor.open(one), { class: "small" }) : null,
     one ? button("Connect", () => { editor.at.dialog = { name: "connect", from: one }; }, { class: "small" }) : null,
     one ? button("Test up to here", () => { editor.at.dialog = { name: "test", stopAt: one }; }, { class: "small" }) : null,
     one ? button("Run this node", () => { editor.at.dialog = { name: "run", from: one, isAlone: true }; }, { class: "small" }) : null,
     one && editor.run.dataRunId ? button("Run from here", () => { editor.at.dialog = { name: "run", from: one, isAlone: false }; }, { class: "small" }) : null,
-    chosen.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
+    chosen.length + notes.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
     chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
-    chosen.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
+    chosen.length + notes.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
   ]);
 }
 

@@ -2,7 +2,8 @@
 
 import { NODE } from "/pages/layout.js";
 import { plain, sign } from "/pages/words.js";
-import { edgesOf, entriesOf, nodeOf, nodesOf, refusal, TRIGGER, wayOf } from "./graph.js";
+import { edgesOf, entriesOf, nodeOf, nodesOf, noteOf, notesOf, refusal, TRIGGER, wayOf } from "./graph.js";
+import { notesOfFlow, NoteView } from "./notes.js";
 import { arranged, BELOW, beside, planOf, ROW } from "./places.js";
 
 const { computed, h, markRaw, nextTick, ref, watch } = Vue;
@@ -91,13 +92,14 @@ function EdgeView({ id, data, ...ends }) {
 EdgeView.inheritAttrs = false;
 EdgeView.props = ["id", "data", "selected", "sourceX", "sourceY", "targetX", "targetY", "sourcePosition", "targetPosition", "source", "target"];
 
-const NODE_TYPES = { step: markRaw(NodeView), frame: markRaw(FrameView) };
+const NODE_TYPES = { step: markRaw(NodeView), frame: markRaw(FrameView), note: markRaw(NoteView) };
 const EDGE_TYPES = { way: markRaw(EdgeView) };
 
 /** Ways whose words an edge has beside it; of the others there is only one. */
 const WORDLESS = new Set(["always"]);
 
-function nodesOfFlow({ document, kinds, triggers, issues, progress, selection, isReadonly }, plan, actions) {
+function nodesOfFlow(props, plan, actions) {
+  const { document, kinds, triggers, issues, progress, selection, isReadonly } = props;
   const used = new Map();
   for (const edge of edgesOf(document)) used.set(edge.from, new Set([...(used.get(edge.from) ?? []), wayOf(edge)]));
   const step = (id, node, more) => ({
@@ -116,7 +118,7 @@ function nodesOfFlow({ document, kinds, triggers, issues, progress, selection, i
     id: `${TRIGGER}/frame/${id}`, type: "frame", position: { x, y }, selectable: false, draggable: false, connectable: false,
     zIndex: 0, data: { width, height, title: titleOf(document, id, progress.get(id)) },
   }));
-  return [...frames, trigger, ...steps];
+  return [...frames, ...notesOfFlow(props, actions), trigger, ...steps];
 }
 
 function titleOf(document, id, progress) {
@@ -158,7 +160,7 @@ function edgesOfFlow({ document, progress, selection, isReadonly }, plan, action
 /** Ids that a selection of the library holds: those of nodes and edges of the document. */
 const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id) => !id.startsWith(`${TRIGGER}/frame`)));
 
-const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "isReadonly"];
+const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "edited", "isReadonly"];
 
 /** True when a box is within a view of this size. */
 function isIn(box, { zoom, x, y }, width, height) {
@@ -166,10 +168,10 @@ function isIn(box, { zoom, x, y }, width, height) {
   return left > 8 && left + box.width * zoom < width && top > 8 && top + box.height * zoom < height;
 }
 
-/** Emits `move` (positions), `connect`, `open`, `select`, `more` (a place for a new node) and `ready`. */
+/** Emits `move` (positions), `connect`, `open`, `select`, `more` (a place for a new node), `note` (changes of one), `edit` (a note) and `menu`. */
 export const Canvas = {
   props: PROPS,
-  emits: ["move", "connect", "open", "select", "more", "focus", "clear"],
+  emits: ["move", "connect", "open", "select", "more", "focus", "clear", "note", "edit", "menu"],
   setup(props, { emit, expose }) {
     const flow = useVueFlow("automation");
     const root = ref(null);
@@ -179,6 +181,14 @@ export const Canvas = {
       },
       focus: (id) => emit("focus", id),
       more: (place) => emit("more", place),
+      change: (id, changes, key) => emit("note", id, changes, key),
+      edit: (id, focused) => emit("edit", id, focused),
+      zoom: () => flow.getViewport().zoom,
+    };
+    const menu = (event) => {
+      if (props.isReadonly || event.target.closest("textarea")) return;
+      event.preventDefault();
+      emit("menu", { x: event.clientX, y: event.clientY, id: event.target.closest(".vue-flow__node:not(.vue-flow__node-frame)")?.dataset.id ?? null });
     };
     const plan = computed(() => planOf(props.document, props.kinds));
     const nodes = computed(() => nodesOfFlow(props, plan.value, actions));
@@ -238,9 +248,21 @@ export const Canvas = {
         }
         before = null;
       },
+      placeOf: (id) => {
+        const { x, y, width, height } = (root.value.querySelector(`[data-face="${CSS.escape(id ?? "")}"]`) ?? root.value).getBoundingClientRect();
+        return { x: x + width / 2, y: y + height / 2 };
+      },
+      /** Bring a note into view, unless it is there. */
+      reveal: async (id) => {
+        const note = noteOf(props.document, id);
+        const { width, height } = root.value.getBoundingClientRect();
+        const { zoom, x, y } = flow.getViewport();
+        if (!note || isIn({ ...note, ...note.position }, { zoom, x, y }, width, height)) return;
+        await flow.setViewport({ zoom, x: width / 2 - (note.position.x + note.width / 2) * zoom, y: height / 2 - (note.position.y + note.height / 2) * zoom });
+      },
       focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),
     });
-    return () => h("div", { ref: root, class: "flow" }, [
+    return () => h("div", { ref: root, class: "flow", onContextmenu: menu }, [
       h("svg", { class: "defs", width: 0, height: 0, "aria-hidden": "true" }, h("defs", null, h("marker", {
         id: "canvas-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse",
       }, h("path", { class: "arrow", d: "M0 0L8 4L0 8z" })))),
@@ -261,7 +283,7 @@ export const Canvas = {
       }, {
         default: () => [
           h(VueFlowBackground.Background, { gap: 22, size: 1.4, patternColor: "var(--dots)" }),
-          props.document.graph.nodes?.length > 5
+          nodesOf(props.document).length + notesOf(props.document).length > 5
             ? h(VueFlowMiniMap.MiniMap, { pannable: true, zoomable: true, ariaLabel: "Minimap", width: 150, height: 96, nodeColor: colour, nodeBorderRadius: 20 }) : null,
         ],
       }),
@@ -269,4 +291,9 @@ export const Canvas = {
   },
 };
 
-const colour = (node) => (node.type === "frame" ? "transparent" : `var(--${node.data.progress?.status ?? "strong"})`);
+const COLORS = { yellow: "waiting", blue: "accent", green: "succeeded", red: "failed", gray: "quiet" };
+function colour({ type, data }) {
+  if (type === "frame") return "transparent";
+  if (type === "note") return `color-mix(in srgb, var(--${COLORS[data.note.color]}) 35%, transparent)`;
+  return `var(--${data.progress?.status ?? "strong"})`;
+}

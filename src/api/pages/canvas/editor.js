@@ -1,23 +1,26 @@
 // The editor of an automation: it loads the draft and the catalog, and wires everything together.
-import { banners, button, head, issuesOf, nameOf, someone, tools, worded } from "./bars.js";
+import { banners, button, head, issuesOf, nameOf, someone, tools, whenOf, worded } from "./bars.js";
 import { Canvas } from "./canvas.js";
 import { ConnectDialog, HelpDialog, PublishDialog, RunDialog, TestDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
 import * as graph from "./graph.js";
+import { listen, towards } from "./keys.js";
+import { ContextMenu } from "./menu.js";
+import { menuOf } from "./menus.js";
 import { names } from "./names.js";
 import { NodePanel } from "./node-panel.js";
+import { NOTE_KIND } from "./notes.js";
 import { Palette } from "./palette.js";
-import { roomFor, settled } from "./places.js";
+import { freeFor, roomFor, settled } from "./places.js";
 import { meet } from "./together.js";
 import { Testing } from "./testing.js";
 import { TriggerPanel } from "./trigger-panel.js";
 
-const { createApp, h, nextTick, ref, shallowReactive, shallowRef, watchEffect } = Vue;
+const { createApp, h, nextTick, ref, shallowReactive, shallowRef, watch, watchEffect } = Vue;
 const { TRIGGER } = graph;
 
 const root = window.document.getElementById("editor");
 const { api, page, run: shownRun, user } = root.dataset;
-const writes = (element) => element?.closest?.("input, textarea, select, [contenteditable], .ace_editor, dialog");
 const none = () => ({ nodes: new Set(), edges: new Set() });
 
 async function catalogOf() {
@@ -40,7 +43,7 @@ class Editor {
     this.run = shallowReactive({ run: null, isOpen: false, nodes: new Map(), data: new Map(), payload: null, dataRunId: null, problem: "" });
     this.testing = new Testing(api, this.run);
     this.selection = shallowRef(none());
-    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "", others: [] });
+    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "", others: [], changed: null, edited: null, menu: null });
     this.canvas = ref(null);
     this.palette = ref(null);
   }
@@ -72,10 +75,19 @@ class Editor {
     return settled(this.document.value, this.canvas.value.boxes());
   }
 
-  get chosen() {
-    const ids = [...this.selection.value.nodes].filter((id) => id !== TRIGGER);
+  /** What is selected of nodes and notes, else what has the focus. */
+  get picked() {
+    const ids = [...this.selection.value.nodes];
     const { focused } = this.at;
-    return ids.length > 0 || !focused || focused === TRIGGER ? ids : [focused];
+    return (ids.length > 0 || !focused ? ids : [focused]).filter((id) => id !== TRIGGER);
+  }
+
+  get chosen() {
+    return this.picked.filter((id) => !graph.isNote(id));
+  }
+
+  get chosenNotes() {
+    return this.picked.filter(graph.isNote);
   }
 
   select(ids) {
@@ -84,6 +96,10 @@ class Editor {
 
   add(kind, place) {
     const { canvas } = this;
+    if (kind === NOTE_KIND.kind) {
+      this.note(place);
+      return;
+    }
     if (graph.nodesOf(this.document.value).length >= graph.MOST_NODES) {
       this.say(`An automation can have ${graph.MOST_NODES} nodes.`);
       return;
@@ -98,6 +114,47 @@ class Editor {
     this.at.place = null;
     if (window.innerWidth <= 900) this.at.isPaletteOpen = false;
     nextTick(() => this.open(made.id, true));
+  }
+
+  /** Add a note and write it: at a point, above the node that is named, or where the canvas shows most. */
+  note({ at, after } = {}) {
+    const { canvas } = this;
+    const { width, height } = graph.NOTE_SIZE;
+    const box = after && canvas.value.boxOf(after.from);
+    const middle = at ?? canvas.value.middle();
+    const position = freeFor(box ? { x: box.x, y: box.y - height - 24 } : { x: middle.x - width / 2, y: middle.y - height / 2 },
+      graph.NOTE_SIZE, [...canvas.value.boxes().values(), ...graph.notesOf(this.document.value).map((note) => ({ ...note, ...note.position }))], box ? -1 : 1);
+    const made = graph.addNote(this.document.value, position);
+    if (made === null) {
+      this.say(`An automation can have ${graph.MOST_NOTES} notes.`);
+      return;
+    }
+    this.edit(made.document);
+    this.at.place = null;
+    if (window.innerWidth <= 900) this.at.isPaletteOpen = false;
+    this.write(made.id);
+  }
+
+  /** Type the text of a note where it is. */
+  write(id) {
+    this.history.settle();
+    Object.assign(this.at, { opened: null, edited: id, focused: id });
+    this.select([id]);
+    nextTick(() => this.canvas.value.reveal(id));
+  }
+
+  /** A note is typed no more, or another one is; the focus may go back to it. */
+  wrote(id, focused) {
+    this.history.settle();
+    this.at.edited = id;
+    if (id !== null) this.select([id]);
+    if (focused) nextTick(() => this.canvas.value.focus(focused));
+  }
+
+  resize(x, y) {
+    const [id] = this.chosenNotes;
+    const note = id && graph.noteOf(this.document.value, id);
+    if (note) this.edit(graph.changeNote(this.document.value, id, { width: note.width + x, height: note.height + y }), `size ${id}`);
   }
 
   /** Where a node goes that is chosen in the palette: after the last one that was added or chosen. */
@@ -154,25 +211,42 @@ class Editor {
 
   remove() {
     const edges = [...this.selection.value.edges];
-    const nodes = edges.length > 0 && this.selection.value.nodes.size === 0 ? [] : this.chosen;
-    if (nodes.length === 0 && edges.length === 0) return;
-    const next = graph.remove(this.disconnect(edges), { nodes });
+    const isEdges = edges.length > 0 && this.selection.value.nodes.size === 0;
+    const [nodes, notes] = isEdges ? [[], []] : [this.chosen, this.chosenNotes];
+    if (nodes.length + notes.length + edges.length === 0) return;
+    const next = graph.remove(this.disconnect(edges), { nodes, notes });
     this.edit(JSON.stringify(next) === JSON.stringify(this.document.value) ? this.document.value : next);
     this.selection.value = none();
-    if (nodes.includes(this.at.focused)) this.at.focused = null;
+    if ([...nodes, ...notes].includes(this.at.focused)) this.at.focused = null;
   }
 
   paste(text) {
     const made = graph.paste(this.settled, text, this.canvas.value.middle());
-    if (made === null) return this.say(graph.readCopied(text) ? `An automation can have ${graph.MOST_NODES} nodes.` : "The clipboard has no nodes.");
+    if (made === null) return this.say(graph.readCopied(text) ? `An automation can have ${graph.MOST_NODES} nodes and ${graph.MOST_NOTES} notes.` : "The clipboard has no nodes.");
     this.edit(made.document);
     this.select(made.ids);
     return null;
   }
 
+  selectAll() {
+    this.select([...graph.nodesOf(this.document.value).map((node) => node.id), ...graph.notesOf(this.document.value).map(graph.keyOfNote)]);
+  }
+
+  /** Copy what is selected, from the menu; keys copy by the event of the browser. */
+  async copy() {
+    const text = graph.copy(this.document.value, this.picked);
+    await navigator.clipboard.writeText(text).catch(() => this.say("The browser doesn't allow copying here. Press Ctrl+C."));
+  }
+
+  async pasteCopied() {
+    const text = await navigator.clipboard.readText().catch(() => null);
+    if (text === null) this.say("The browser doesn't allow pasting here. Press Ctrl+V.");
+    else this.paste(text);
+  }
+
   duplicate() {
-    if (this.chosen.length === 0) return;
-    const made = graph.duplicate(this.settled, this.chosen);
+    if (this.picked.length === 0) return;
+    const made = graph.duplicate(this.chosen.length > 0 ? this.settled : this.document.value, this.picked);
     if (!made) return;
     this.edit(made.document);
     this.select(made.ids);
@@ -191,12 +265,27 @@ class Editor {
   nudge(x, y) {
     const boxes = this.canvas.value.boxes();
     const ids = this.selection.value.nodes.size > 0 ? [...this.selection.value.nodes] : [this.at.focused].filter(Boolean);
-    const places = ids.filter((id) => boxes.has(id)).map((id) => [id, { x: boxes.get(id).x + x, y: boxes.get(id).y + y }]);
-    if (places.length > 0) this.edit(graph.move(this.settled, new Map(places)), `nudge ${ids}`);
+    const at = (id) => boxes.get(id) ?? graph.noteOf(this.document.value, id)?.position;
+    this.move(new Map(ids.filter(at).map((id) => [id, { x: at(id).x + x, y: at(id).y + y }])), `nudge ${ids}`);
+  }
+
+  /** Put nodes and notes at places. Notes alone leave nodes where they are drawn. */
+  move(places, key = null) {
+    if (places.size === 0) return;
+    const isNotes = [...places.keys()].every(graph.isNote);
+    this.edit(graph.move(isNotes ? this.document.value : this.settled, places), key);
+  }
+
+  /** Open the menu of a node, a note or the canvas at a place of the window. */
+  menu({ x, y, id }) {
+    if (id && !this.selection.value.nodes.has(id)) this.select([id]);
+    if (id) this.at.focused = id;
+    this.at.menu = { x, y, id };
   }
 
   /** Open the panel of a node, which stays in view beside it. */
   open(id, isNew = false) {
+    if (graph.isNote(id)) return this.write(id);
     this.history.settle();
     Object.assign(this.at, { opened: id, place: null });
     this.selection.value = { nodes: new Set([id]), edges: new Set() };
@@ -205,6 +294,7 @@ class Editor {
       this.canvas.value.show(id, shown?.offsetWidth ?? 0);
       if (isNew) begin(shown);
     });
+    return null;
   }
 
   close() {
@@ -237,19 +327,20 @@ class Editor {
     const { focused } = this.at;
     const document = this.document.value;
     const entries = graph.entriesOf(document);
-    const boxes = this.canvas.value.boxes();
+    const notes = graph.notesOf(document).map((note) => [graph.keyOfNote(note), { ...note, ...note.position }]);
+    const boxes = new Map([...this.canvas.value.boxes(), ...notes]);
     if (!focused || !boxes.has(focused)) return this.canvas.value.focus(TRIGGER);
+    if (graph.isNote(focused)) return this.canvas.value.focus(towards(boxes, focused, key) ?? focused);
     const next = {
       ArrowRight: () => (focused === TRIGGER ? entries[0] : graph.edgesOf(document).find((edge) => edge.from === focused)?.to),
       ArrowLeft: () => graph.edgesOf(document).find((edge) => edge.to === focused)?.from ?? (entries.includes(focused) ? TRIGGER : undefined),
-      ArrowDown: () => this.beside(1), ArrowUp: () => this.beside(-1),
+      ArrowDown: () => this.beside(boxes, 1), ArrowUp: () => this.beside(boxes, -1),
     }[key]();
     if (next !== undefined && boxes.has(next)) this.canvas.value.focus(next);
     return null;
   }
 
-  beside(sign) {
-    const boxes = this.canvas.value.boxes();
+  beside(boxes, sign) {
     const own = boxes.get(this.at.focused);
     return [...boxes].filter(([, box]) => sign * (box.y - own.y) > 1 && Math.abs(box.x - own.x) < own.width)
       .sort(([, a], [, b]) => sign * (a.y - b.y))[0]?.[0];
@@ -316,7 +407,7 @@ class Editor {
   /** Someone else saved while nothing here was unsaved: their draft is shown. */
   moved(document) {
     if (this.history.push(document)) this.sync();
-    this.say(`${someone(this)} changed this draft. You see it as it is now.`);
+    this.say(`${someone(this)} changed this draft${whenOf(this)}. You see it as it is now.`);
   }
 
   keep(payload) {
@@ -413,13 +504,14 @@ function view(editor) {
     head(editor),
     banners(editor),
     h("div", { class: "workbench" }, [
-      h(Palette, { ref: editor.palette, kinds: editor.catalog.kinds, place: placeName, isOpen: at.isPaletteOpen,
+      h(Palette, { ref: editor.palette, kinds: [...editor.catalog.kinds, NOTE_KIND], place: placeName, isOpen: at.isPaletteOpen,
         onPick: (kind) => editor.add(kind, editor.nextPlace), onDrop: (kind, x, y) => editor.drop(kind, x, y),
         onClose: () => { Object.assign(at, { isPaletteOpen: false, place: null }); editor.canvas.value.focus(at.focused ?? TRIGGER); } }),
       h("div", { class: "stage" }, [
         h(Canvas, { ref: editor.canvas, document: editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
-          progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, isReadonly: false,
-          onMove: (places) => editor.edit(graph.move(editor.settled, places)), onConnect: (edge) => editor.connect(edge),
+          progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
+          onMove: (places) => editor.move(places), onNote: (id, changes, key) => editor.edit(graph.changeNote(editor.document.value, id, changes), key),
+          onEdit: (id, focused) => editor.wrote(id, focused), onMenu: (place) => editor.menu(place), onConnect: (edge) => editor.connect(edge),
           onOpen: (id) => editor.open(id), onSelect: (found) => { editor.selection.value = found; },
           onMore: (place) => editor.ask(place), onFocus: (id) => { at.focused = id; },
           onClear: () => { at.place = null; if (at.opened !== null) editor.close(); } }),
@@ -427,6 +519,7 @@ function view(editor) {
         tools(editor),
         h("div", { class: "zoom", role: "group", "aria-label": "View" }, [
           button("Add node", () => editor.ask(null), { class: "small primary", "aria-keyshortcuts": "n" }),
+          button("Add note", () => editor.note(), { class: "small", "aria-keyshortcuts": "s" }),
           button("−", () => editor.canvas.value.zoomOut(), { class: "small", "aria-label": "Zoom out" }),
           button("Fit", () => editor.canvas.value.fit(), { class: "small" }),
           button("+", () => editor.canvas.value.zoomIn(), { class: "small", "aria-label": "Zoom in" }),
@@ -436,75 +529,9 @@ function view(editor) {
       ]),
     ]),
     dialog(editor),
+    at.menu ? h(ContextMenu, { key: `${at.menu.x} ${at.menu.y} ${at.menu.id}`, x: at.menu.x, y: at.menu.y, ...menuOf(editor, at.menu),
+      onClose: (isBack) => { const { id } = at.menu; at.menu = null; if (isBack) editor.canvas.value.focus(id ?? at.focused ?? TRIGGER); } }) : null,
   ];
-}
-
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-/** The act of a key; undefined for one that is not ours. */
-function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
-  const name = key.length === 1 ? key.toLowerCase() : key;
-  if (ctrlKey || metaKey) {
-    return { z: () => (shiftKey ? editor.redo() : editor.undo()), y: () => editor.redo(), d: () => editor.duplicate(),
-      a: () => editor.select(graph.nodesOf(editor.document.value).map((node) => node.id)), s: () => editor.draft.flush() }[name];
-  }
-  if (ARROWS[key]) {
-    const [x, y] = ARROWS[key];
-    return shiftKey ? () => editor.nudge(16 * x, 16 * y) : () => editor.step(key);
-  }
-  const { focused } = editor.at;
-  const onCanvas = target.closest?.(".flow") || target === window.document.body || target.id === "content";
-  return {
-    "/": () => editor.ask(null), n: () => editor.ask(null), f: () => editor.canvas.value.fit(), l: () => editor.tidy(),
-    "?": () => { editor.at.dialog = { name: "help" }; }, d: () => editor.disable(),
-    ...(onCanvas ? { Delete: () => editor.remove(), Backspace: () => editor.remove() } : {}),
-    ...(focused ? { c: () => { editor.at.dialog = { name: "connect", from: focused }; },
-      a: () => editor.ask(focused === TRIGGER ? { after: { from: TRIGGER } } : editor.nextPlace) } : {}),
-    Escape: () => { if (editor.at.opened !== null) editor.close(); else editor.selection.value = none(); },
-  }[name];
-}
-
-function listen(editor) {
-  // Before the console hears the key: `/` is its search elsewhere.
-  window.addEventListener("keydown", (event) => {
-    if (writes(event.target) || window.document.querySelector("dialog[open]") || event.altKey) return;
-    if (editor.at.opened !== null && event.target.closest?.(".panel-of") && event.key !== "Escape") return;
-    const act = command(editor, event);
-    if (!act) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    act();
-  }, true);
-  const hasText = (event) => writes(event.target) || !getSelection().isCollapsed;
-  window.document.addEventListener("copy", (event) => copied(editor, event, hasText(event)));
-  window.document.addEventListener("cut", (event) => {
-    if (copied(editor, event, hasText(event))) editor.remove();
-  });
-  window.document.addEventListener("paste", (event) => {
-    const text = event.clipboardData.getData("text/plain");
-    if (writes(event.target) || !text) return;
-    event.preventDefault();
-    editor.paste(text);
-  });
-  window.addEventListener("beforeunload", (event) => {
-    if (editor.draft.isSaved) return;
-    const isKept = editor.draft.keep();
-    if (!isKept || !editor.shown.isSignedOut) event.preventDefault();
-  });
-  for (const link of window.document.querySelectorAll("#editor-tabs a")) {
-    link.addEventListener("click", async (event) => {
-      event.preventDefault();
-      if (await editor.draft.flush()) location.assign(link.href);
-      else editor.say("The draft isn't saved yet.");
-    });
-  }
-}
-
-function copied(editor, event, isText) {
-  if (isText || editor.chosen.length === 0) return false;
-  event.clipboardData.setData("text/plain", graph.copy(editor.document.value, editor.chosen));
-  event.preventDefault();
-  return true;
 }
 
 /** The version in the head of the page, which saving and publishing change. */
@@ -531,10 +558,18 @@ async function start() {
     editor.edit(restored);
     editor.say("Changes that were not saved are restored from this browser.");
   }
-  meet(page, (news) => {
+  const ask = meet(page, (news) => {
+    const { changedBy, changedAt } = news;
+    editor.at.changed = changedBy ? { ...changedBy, at: changedAt } : null;
     if (JSON.stringify(news.editors) !== JSON.stringify(editor.at.others)) editor.at.others = news.editors;
     draft.hear(news);
   });
+  watch(() => shown.state === "conflict", (isConflict) => {
+    if (!isConflict) return;
+    // Until it is known, nobody is named.
+    editor.at.changed = null;
+    ask();
+  }, { immediate: true });
   const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();
   await data.catch((error) => { editor.run.problem = shownRun ? error.message : ""; });
 }

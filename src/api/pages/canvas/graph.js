@@ -8,10 +8,19 @@ export const TRIGGER = ":trigger";
 const COPIED = "workspace.nodes/1";
 const LONGEST_ID = 64;
 export const MOST_NODES = 200;
+/** The names by which a canvas has notes begin with it; no node of a graph can have such an id. */
+const NOTE = `${TRIGGER}/note/`;
+export const MOST_NOTES = 100;
+export const NOTE_SIZE = { width: 240, height: 120 };
+export const NOTE_COLORS = ["yellow", "blue", "green", "red", "gray"];
 
 export const nodesOf = ({ graph }) => graph.nodes ?? [];
 export const edgesOf = ({ graph }) => graph.edges ?? [];
 export const nodeOf = (document, id) => nodesOf(document).find((node) => node.id === id);
+export const notesOf = ({ graph }) => graph.notes ?? [];
+export const keyOfNote = ({ id }) => NOTE + id;
+export const isNote = (key) => typeof key === "string" && key.startsWith(NOTE);
+export const noteOf = (document, key) => notesOf(document).find((note) => keyOfNote(note) === key);
 export const outcomeOf = (edge) => edge.outcome ?? "always";
 
 const withGraph = (document, changes) => ({ ...document, graph: { ...document.graph, ...changes } });
@@ -19,6 +28,25 @@ const without = (object, key) => {
   const { [key]: removed, ...others } = object;
   return others;
 };
+
+const withNotes = (document, notes) =>
+  (notes.length > 0 ? withGraph(document, { notes }) : { ...document, graph: without(document.graph, "notes") });
+const whole = ({ x, y }) => ({ x: Math.round(x), y: Math.round(y) });
+
+/** Add a note at a point, as far as there may be another. Answers the document and the name of the note. */
+export function addNote(document, position, note = {}) {
+  if (notesOf(document).length >= MOST_NOTES) return null;
+  const id = unique("note", new Set(notesOf(document).map((one) => one.id)));
+  const made = { text: "", ...NOTE_SIZE, color: NOTE_COLORS[0], ...note, id, position: whole(position) };
+  return { document: withNotes(document, [...notesOf(document), made]), id: keyOfNote(made) };
+}
+
+/** Change parts of a note; its size stays within what the API takes. */
+export function changeNote(document, key, changes) {
+  const size = (value) => Math.min(2000, Math.max(60, Math.round(value)));
+  const sizes = Object.fromEntries(["width", "height"].filter((name) => name in changes).map((name) => [name, size(changes[name])]));
+  return withNotes(document, notesOf(document).map((one) => (keyOfNote(one) === key ? { ...one, ...changes, ...sizes } : one)));
+}
 
 /** `name`, or with the first number that makes it another than those taken. */
 export function unique(name, taken, longest = LONGEST_ID) {
@@ -129,20 +157,21 @@ function insertedFirst(document, entry, id, outcome) {
   return entered(next, next.graph.entryNodeIds.map((one) => (one === entry ? id : one)));
 }
 
-/** Put nodes where these positions say, by id; the trigger among them. */
+/** Put nodes and notes where these positions say, by id; the trigger among them. */
 export function move(document, positions) {
-  const point = ({ x, y }) => ({ x: Math.round(x), y: Math.round(y) });
-  const nodes = nodesOf(document).map((node) =>
-    (positions.has(node.id) ? { ...node, position: point(positions.get(node.id)) } : node));
+  const placed = (one, key) => (positions.has(key) ? { ...one, position: whole(positions.get(key)) } : one);
+  const nodes = nodesOf(document).map((node) => placed(node, node.id));
   const trigger = positions.get(TRIGGER);
-  return withGraph(document, { nodes, ...(trigger ? { triggerPosition: point(trigger) } : {}) });
+  const next = withGraph(document, { nodes, ...(trigger ? { triggerPosition: whole(trigger) } : {}) });
+  return notesOf(document).length > 0 ? withNotes(next, notesOf(document).map((note) => placed(note, keyOfNote(note)))) : next;
 }
 
-/** Remove nodes and edges. What led to a removed node leads to what followed it, where only one did. */
-export function remove(document, { nodes = [], edges = [] }) {
+/** Remove nodes, edges and notes. What led to a removed node leads to what followed it, where only one did. */
+export function remove(document, { nodes = [], edges = [], notes = [] }) {
   let next = disconnect(document, edges);
   for (const id of nodes) next = withoutNode(next, id);
-  return next;
+  const gone = new Set(notes);
+  return gone.size > 0 ? withNotes(next, notesOf(next).filter((note) => !gone.has(keyOfNote(note)))) : next;
 }
 
 function withoutNode(document, id) {
@@ -195,15 +224,24 @@ export function toggle(document, ids) {
   });
 }
 
-/** Nodes and the edges between them as a text. */
+/** Nodes, the edges between them, and notes as a text. */
 export function copy(document, ids) {
   const chosen = new Set(ids);
+  const notes = notesOf(document).filter((note) => chosen.has(keyOfNote(note)));
   const nodes = nodesOf(document).filter((node) => chosen.has(node.id));
   const edges = edgesOf(document).filter((edge) => chosen.has(edge.from) && chosen.has(edge.to));
-  return JSON.stringify({ format: COPIED, nodes, edges }, null, 2);
+  return JSON.stringify({ format: COPIED, nodes, edges, ...(notes.length > 0 ? { notes } : {}) }, null, 2);
 }
 
-/** The nodes and edges that a text holds, or null; also those of a whole graph. */
+/** A note of a copied text with the keys that a note has; null for what is none. */
+function readNote(value) {
+  const { text, position, width = NOTE_SIZE.width, height = NOTE_SIZE.height, color } = value ?? {};
+  const isPlaced = Number.isFinite(position?.x) && Number.isFinite(position?.y);
+  if (typeof text !== "string" || text.length > 4000 || !isPlaced || !Number.isFinite(width) || !Number.isFinite(height)) return null;
+  return { text, position, width, height, color: NOTE_COLORS.includes(color) ? color : NOTE_COLORS[0] };
+}
+
+/** The nodes, edges and notes that a text holds, or null; also those of a whole graph. */
 export function readCopied(text) {
   let value;
   try {
@@ -212,7 +250,9 @@ export function readCopied(text) {
     return null;
   }
   const part = value?.graph ?? value;
-  if (!part || !Array.isArray(part.nodes) || part.nodes.length === 0) return null;
+  if (!part || !Array.isArray(part.nodes)) return null;
+  const notes = (Array.isArray(part.notes) ? part.notes : []).map(readNote).filter(Boolean);
+  if (part.nodes.length === 0 && notes.length === 0) return null;
   const isNode = (node) => typeof node?.id === "string" && typeof node.kind === "string"
     && (node.label === undefined || typeof node.label === "string")
     && (node.config === undefined || (typeof node.config === "object" && node.config !== null));
@@ -220,13 +260,14 @@ export function readCopied(text) {
   const ids = new Set(part.nodes.map((node) => node.id));
   const edges = (Array.isArray(part.edges) ? part.edges : [])
     .filter((edge) => ids.has(edge?.from) && ids.has(edge?.to));
-  return { nodes: part.nodes, edges };
+  return { nodes: part.nodes, edges, notes };
 }
 
-/** Add copied nodes beside `at`, each with an id of its own. Answers the document and the new ids. */
+/** Add copied nodes and notes beside `at`, each with an id of its own. Answers the document and the new ids. */
 export function paste(document, text, at) {
   const part = readCopied(text);
   if (part === null || nodesOf(document).length + part.nodes.length > MOST_NODES) return null;
+  if (notesOf(document).length + part.notes.length > MOST_NOTES) return null;
   const taken = takenIds(document);
   const names = new Map();
   for (const { id } of part.nodes) {
@@ -234,7 +275,7 @@ export function paste(document, text, at) {
     names.set(id, name);
     taken.add(name);
   }
-  const places = part.nodes.map((node) => node.position).filter(Boolean);
+  const places = [...part.nodes, ...part.notes].map((one) => one.position).filter(Boolean);
   const corner = {
     x: Math.min(...places.map((place) => place.x)), y: Math.min(...places.map((place) => place.y)),
   };
@@ -256,11 +297,18 @@ export function paste(document, text, at) {
     const first = [...names.values()].filter((id) => !targets.has(id));
     next = entered(next, [...document.graph.entryNodeIds, ...first]);
   }
-  return { document: next, ids: [...names.values()] };
+  const ids = [...names.values()];
+  for (const { position, ...note } of part.notes) {
+    const made = addNote(next, moved(position), {});
+    next = changeNote(made.document, made.id, note);
+    ids.push(made.id);
+  }
+  return { document: next, ids };
 }
 
 export function duplicate(document, ids, by = { x: 40, y: 90 }) {
-  const places = nodesOf(document).filter((node) => ids.includes(node.id) && node.position);
+  const places = [...nodesOf(document).filter((node) => ids.includes(node.id) && node.position),
+    ...notesOf(document).filter((note) => ids.includes(keyOfNote(note)))];
   const at = places.length === 0 ? undefined : {
     x: Math.min(...places.map((node) => node.position.x)) + by.x,
     y: Math.min(...places.map((node) => node.position.y)) + by.y,

@@ -67,6 +67,14 @@ export function settled(document, boxes) {
 
 const touches = (a, b) => Math.abs(a.x - b.x) < NODE.width + 24 && a.y < b.y + b.height + 24 && b.y < a.y + NODE.height + 24;
 
+/** The first free place for something of this size at a point, or below or above it. */
+export function freeFor({ x, y }, { width, height }, boxes, sign = 1) {
+  const place = { x, y };
+  const isTaken = (box) => place.x < box.x + box.width && box.x < place.x + width && place.y < box.y + box.height && box.y < place.y + height;
+  while (boxes.some(isTaken)) place.y += 20 * sign;
+  return place;
+}
+
 /** The first free place at a point or below it. */
 function free(at, boxes) {
   const others = [...boxes.values()];

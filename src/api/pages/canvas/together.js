@@ -1,7 +1,7 @@
 // Two people and one draft: who else has it open, and the changes of both in one document.
 
 import { act } from "/pages/client.js";
-import { edgesOf, nodesOf, unique } from "./graph.js";
+import { edgesOf, nodesOf, notesOf, unique } from "./graph.js";
 
 const EVERY = 4000;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -61,11 +61,25 @@ export function merged(base, mine, theirs) {
   const asListed = (document) => edgesOf(document).map((edge) => ({ ...edge, id: joins(edge) }));
   const edges = listed(asListed(base), asListed(mine), asListed(theirs), (_, is) => [is])
     .filter(({ from, to }) => ids.has(from) && ids.has(to)).map((edge, index) => ({ ...edge, id: `edge-${index + 1}` }));
-  const rest = ({ nodes: _nodes, edges: _edges, entryNodeIds: _entries, ...graph }) => graph;
+  const notes = mergedNotes(base, mine, theirs);
+  const rest = ({ nodes: _nodes, edges: _edges, notes: _notes, entryNodeIds: _entries, ...graph }) => graph;
   const clashes = [];
   const graph = both(rest(base.graph), rest(mine.graph), rest(theirs.graph), clashes);
   const trigger = both(base.trigger, mine.trigger, theirs.trigger, clashes);
-  return { document: { ...mine, trigger, graph: { ...graph, nodes, edges, ...entries(base, mine, theirs, ids) } }, clashes: [...labels, ...clashes] };
+  return { document: { ...mine, trigger, graph: { ...graph, nodes, edges, ...(notes.length > 0 ? { notes } : {}), ...entries(base, mine, theirs, ids) } }, clashes: [...labels, ...clashes] };
+}
+
+/** The notes of both. Of a note that both changed at one place, both texts stay, one below the other. */
+function mergedNotes(base, mine, theirs) {
+  const taken = new Set([...notesOf(mine), ...notesOf(theirs)].map(({ id }) => id));
+  return listed(notesOf(base), notesOf(mine), notesOf(theirs), (was, is, other) => {
+    const found = [];
+    const note = both(was, is, other, found);
+    if (found.length === 0) return [note];
+    const id = unique(`${other.id}_theirs`, taken);
+    taken.add(id);
+    return [note, { ...other, id, position: { x: other.position.x, y: other.position.y + other.height + 20 } }];
+  });
 }
 
 function entries(base, mine, theirs, ids) {
@@ -74,11 +88,15 @@ function entries(base, mine, theirs, ids) {
   return found.length > 0 ? { entryNodeIds: found } : {};
 }
 
-/** Says every few seconds that the draft is open here. Calls `told({editors, updatedAt, draftVersionId})`. */
+/**
+ * Says every few seconds that the draft is open here. Calls `told({editors, updatedAt, changedBy, changedAt})`.
+ * Answers a function that asks at once.
+ */
 export function meet(page, told) {
   const tabId = crypto.randomUUID();
+  const ask = () => act(`${page}/edit/presence`, { tabId }).then(told, () => {});
   const report = async () => {
-    if (!window.document.hidden) await act(`${page}/edit/presence`, { tabId }).then(told, () => {});
+    if (!window.document.hidden) await ask();
     setTimeout(report, EVERY);
   };
   window.addEventListener("pagehide", () => {
@@ -86,6 +104,7 @@ export function meet(page, told) {
     fetch(`${page}/edit/presence`, { method: "POST", keepalive: true, headers, body: JSON.stringify({ tabId, leaves: true }) }).catch(() => {});
   });
   report();
+  return ask;
 }
 
 /** Names in words: `Ada`, `Ada and Bo`, `Ada, Bo and 3 others`. */
