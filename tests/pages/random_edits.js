@@ -42,6 +42,7 @@ async (seeds, steps, kinds) => {
     const ids = () => g.nodesOf(history.document).map((one) => one.id);
     const edges = () => g.edgesOf(history.document);
     const some = () => ids().filter(() => random() < 0.3);
+    const someNotes = () => g.notesOf(history.document).map(g.keyOfNote).filter(() => random() < 0.4);
     const place = () => ({ x: random() * 1e4 - 5e3, y: random() * 1e4 });
     const changed = (d, change) => {
       const node = g.nodeOf(d, pick(ids()));
@@ -63,7 +64,7 @@ async (seeds, steps, kinds) => {
       }),
       part: (d) => g.disconnect(d, edges().filter(() => random() < 0.2).map((one) => one.id)),
       leave: (d) => g.leave(d, pick(ids())),
-      move: (d) => g.move(d, new Map([...some(), g.TRIGGER].map((id) => [id, place()]))),
+      move: (d) => g.move(d, new Map([...some(), ...someNotes(), g.TRIGGER].map((id) => [id, place()]))),
       remove: (d) => g.remove(d, {
         nodes: random() < 0.5 ? some().slice(0, 2) : [],
         edges: edges().filter(() => random() < 0.1).map((one) => one.id),
@@ -71,12 +72,16 @@ async (seeds, steps, kinds) => {
       rename: (d) => changed(d, () => ({ id: pick(["a", "x y", "loop", "new-name"]) })),
       label: (d) => changed(d, () => ({ label: `L${random()}` })),
       toggle: (d) => g.toggle(d, some()),
-      duplicate: (d) => g.duplicate(d, some())?.document ?? d,
+      duplicate: (d) => g.duplicate(d, [...some(), ...someNotes()])?.document ?? d,
       copy: (d) => {
-        clipboard = g.copy(d, some());
+        clipboard = g.copy(d, [...some(), ...someNotes()]);
         return d;
       },
       paste: (d) => g.paste(d, clipboard, { x: 10, y: 10 })?.document ?? d,
+      note: (d) => g.addNote(d, place(), { text: pick(["", "why", "</textarea>"]) })?.document ?? d,
+      write: (d) => (g.notesOf(d).length > 0
+        ? g.changeNote(d, g.keyOfNote(pick(g.notesOf(d))), { text: `T${random()}`, width: random() * 4000, color: pick(g.NOTE_COLORS) }) : d),
+      erase: (d) => g.remove(d, { notes: someNotes() }),
       trigger: (d) => g.changeTrigger(d, { kind: "schedule", cron: "0 9 * * *", extra: 2 }),
     };
 
@@ -87,6 +92,8 @@ async (seeds, steps, kinds) => {
       const rules = {
         "two nodes have one id": new Set(all).size !== all.length,
         "an id is refused": all.some((id) => id.length > 64 || /[/:\x00-\x1f]/.test(id)),
+        "two notes have one id": new Set(g.notesOf(d).map(g.keyOfNote)).size !== g.notesOf(d).length,
+        "there is an empty list of notes": d.graph.notes?.length === 0,
         "two edges have one id": new Set(named).size !== named.length,
         "an edge leads to nothing": edges().some((one) => !all.includes(one.from) || !all.includes(one.to)),
         "an entry is not there": (d.graph.entryNodeIds ?? []).some((id) => !all.includes(id)),

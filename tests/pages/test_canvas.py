@@ -388,9 +388,7 @@ async def test_someone_elses_change_is_a_conflict(page: Page, person: Person) ->
     theirs = graph(node("theirs", "transform", output={}))
     await person.call("PATCH", path, {"graph": theirs})
     await fill(page, "label", "Mine again")
-    await page.until(
-        f"{one('.canvas-bar.wrong')}.innerText.includes('Someone else changed this draft.')"
-    )
+    await page.until(f"{one('.canvas-bar.wrong')}.innerText.includes('changed this draft')")
     assert [one["id"] for one in (await draft(person, automation_id))["graph"]["nodes"]] == [
         "theirs"
     ]

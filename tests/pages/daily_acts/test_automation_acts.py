@@ -1,7 +1,6 @@
 """The daily acts of an automation's author in a browser, each with the test that does it.
 
-Acts of the canvas have one by mouse; those of building, testing and running have one by keyboard
-alone, too. Where a file is named alone, its tests do the act together.
+The last test of each act does it by the keyboard alone.
 """
 
 import ast
@@ -27,7 +26,17 @@ STOPWATCH = (
 )
 PANELS = "test_canvas_panels.py:"
 CANVAS = "test_canvas.py:"
-RUN = "test_run_page.py:"
+BY_KEYS = "daily_acts/test_automation_keys.py:"
+BY_KEYS_ON_CANVAS = CANVAS + "test_nodes_are_added_connected_deleted_and_restored_by_keys"
+NOTES = "daily_acts/test_automation_notes.py:"
+INPUT_OUTPUT = CANVAS + "test_a_test_shows_states_and_data_on_the_canvas"
+RETRY_KEYS = BY_KEYS + "test_a_failed_run_is_read_and_retried_by_keys_alone"
+SEARCH_KEYS = BY_KEYS + "test_runs_are_searched_opened_and_compared_by_keys_alone"
+SECRET_KEYS = BY_KEYS + "test_a_secret_is_chosen_and_a_call_is_copied_by_keys_alone"
+COMPARISON = (
+    "test_run_comparison_page.py:"
+    "test_a_person_finds_where_a_run_parted_from_the_last_that_succeeded"
+)
 ACTS = {
     "add a node from a palette": (STOPWATCH, KEYS),
     "drag nodes": (
@@ -36,7 +45,7 @@ ACTS = {
     ),
     "connect nodes": (
         CANVAS + "test_nodes_are_dragged_and_connected_by_mouse",
-        CANVAS + "test_nodes_are_added_connected_deleted_and_restored_by_keys",
+        BY_KEYS_ON_CANVAS,
     ),
     "fill in the form of a node": (STOPWATCH, KEYS),
     "write an expression": (
@@ -55,50 +64,75 @@ ACTS = {
         PANELS + "test_a_schedule_is_said_in_words_and_shows_its_next_times",
         KEYS,
     ),
-    "connect an account": ("test_integration_pages.py:",),
+    "connect an account": (
+        "test_integration_pages.py:test_a_connection_is_made_and_tested",
+        BY_KEYS + "test_an_account_is_connected_by_keys_alone",
+    ),
     "choose a credential in a node": (
         PANELS + "test_a_call_has_its_secret_by_name_and_what_overlays_stays_there",
+        SECRET_KEYS,
     ),
-    "run one node": (CANVAS + "test_a_test_shows_states_and_data_on_the_canvas", NODE_KEYS),
+    "run one node": (INPUT_OUTPUT, NODE_KEYS),
     "pin the output of a node": (NODE_KEYS,),
-    "look at input and output": (CANVAS + "test_a_test_shows_states_and_data_on_the_canvas",),
+    "look at input and output": (INPUT_OUTPUT, RETRY_KEYS),
     "test without calls to others": (STOPWATCH, KEYS),
-    "begin with a starter": (PANELS + "test_each_starter_runs_where_it_needs_nothing_outside",),
-    "duplicate": (CANVAS + "test_nodes_are_inserted_duplicated_and_tidied_by_mouse", NODE_KEYS),
-    "compare and restore versions": ("test_automation_pages.py:",),
-    "canary": ("test_canary_page.py:",),
-    "watch the list of runs": ("test_console.py:",),
-    "retry from the failed node": (CANVAS + "test_a_failed_run_is_mended_and_retried",),
-    "retry many": ("test_run_operations.py:",),
-    "compare two runs": ("test_run_comparison_page.py:",),
-    "search payloads and errors": ("test_run_filters_page.py:",),
-    "approve": (
-        "daily_acts/test_automation_large.py:test_a_phone_shows_moves_and_decides",
-        "test_decision_page.py:",
+    "begin with a starter": (
+        PANELS + "test_each_starter_runs_where_it_needs_nothing_outside",
+        BY_KEYS + "test_a_starter_is_begun_with_by_keys_alone",
     ),
-    "alert": ("test_workspace_pages.py:",),
-    "pause and resume": ("test_console.py:",),
-    "call a webhook": (STOPWATCH,),
-    "group failures": ("test_console.py:",),
-    "note on the canvas": (NODE_KEYS,),
+    "duplicate": (CANVAS + "test_nodes_are_inserted_duplicated_and_tidied_by_mouse", NODE_KEYS),
+    "compare and restore versions": (
+        "test_automation_pages.py:test_two_versions_are_one_picture",
+        BY_KEYS + "test_versions_are_compared_and_restored_by_keys_alone",
+    ),
+    "canary": (
+        "test_canary_page.py:test_a_person_tries_a_draft_on_some_runs_and_promotes_it",
+        BY_KEYS + "test_a_canary_is_started_and_promoted_by_keys_alone",
+    ),
+    "watch the list of runs": (
+        "test_console.py:test_a_list_is_refreshed_while_it_is_shown",
+        SEARCH_KEYS,
+    ),
+    "retry from the failed node": (CANVAS + "test_a_failed_run_is_mended_and_retried", RETRY_KEYS),
+    "retry many": (
+        "test_run_operations.py:test_ticked_runs_are_retried_and_followed",
+        BY_KEYS + "test_many_runs_are_retried_by_keys_alone",
+    ),
+    "compare two runs": (COMPARISON, SEARCH_KEYS),
+    "search payloads and errors": (
+        "test_run_filters_page.py:test_a_person_finds_runs_by_a_text_and_keeps_the_filter",
+        SEARCH_KEYS,
+    ),
+    "approve": (
+        "test_decision_page.py:test_a_person_decides_by_the_link_alone",
+        BY_KEYS + "test_an_approval_is_given_by_keys_alone",
+    ),
+    "alert": (BY_KEYS + "test_an_alert_is_made_by_keys_alone",),
+    "pause and resume": (BY_KEYS + "test_an_automation_is_paused_and_resumed_by_keys_alone",),
+    "call a webhook": (STOPWATCH, SECRET_KEYS),
+    "group failures": (BY_KEYS + "test_failures_of_a_kind_are_opened_by_keys_alone",),
+    "note on the canvas": (
+        NOTES + "test_a_note_is_moved_resized_colored_and_deleted_by_mouse",
+        NOTES + "test_a_note_is_written_moved_copied_and_deleted_by_keys_alone",
+    ),
 }
-"""Where each act is done; a file alone is where its page is used."""
+"""The tests of each act. The last one does it by the keyboard alone: no act is without keys."""
 
 
-def test_each_act_has_a_test() -> None:
+def tests_of(name: str) -> set[str]:
+    """The tests of a file below the folder of pages."""
+    tree = ast.parse((PAGES / name).read_text(encoding="utf-8"))
+    functions = (each for each in tree.body if isinstance(each, ast.AsyncFunctionDef))
+    return {each.name for each in functions if each.name.startswith("test_")}
+
+
+def test_each_act_has_a_test_and_one_by_keys() -> None:
     assert len(ACTS) == 29
     for act, places in ACTS.items():
         for place in places:
             name, _, test = place.partition(":")
-            tree = ast.parse((PAGES / name).read_text(encoding="utf-8"))
-            tests = {
-                each.name
-                for each in tree.body
-                if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-                and each.name.startswith("test_")
-            }
-            assert tests, (act, place)
-            assert not test or test in tests, (act, place)
+            assert test in tests_of(name), (act, place)
+        assert "keys" in places[-1], act
 
 
 @pytest.fixture

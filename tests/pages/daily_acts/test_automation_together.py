@@ -77,6 +77,28 @@ async def test_changes_of_both_are_in_one_document(page: Page, server: Server) -
     assert [(each["from"], each["to"]) for each in content["edges"]] == [("read", "check")]
 
 
+async def test_notes_of_both_are_in_one_document(page: Page, server: Server) -> None:
+    await page.open(f"{server.url}/sign-in")
+
+    def noted(**texts: str) -> Json:
+        place = {"position": {"x": 0, "y": 0}, "width": 240, "height": 120, "color": "blue"}
+        return {
+            **small(),
+            "notes": [{"id": id_, "text": text, **place} for id_, text in texts.items()],
+        }
+
+    base = noted(a="Why", b="Who")
+    content, clashes = await merge(page, base, noted(a="Mine", b="Who"), noted(a="Why", c="New"))
+    assert (content["notes"], clashes) == (noted(a="Mine", c="New")["notes"], [])
+    content, _ = await merge(page, base, noted(a="Mine"), noted(a="Theirs"))
+    assert [(each["id"], each["text"], each["position"]["y"]) for each in content["notes"]] == [
+        ("a", "Mine", 0),
+        ("a_theirs", "Theirs", 140),
+    ]
+    content, _ = await merge(page, base, small(), small())
+    assert "notes" not in content
+
+
 @pytest.mark.long
 async def test_other_editors_are_shown_while_they_edit(
     page: Page, person: Person, chromium: Protocol
@@ -94,9 +116,17 @@ async def test_other_editors_are_shown_while_they_edit(
         await fill(second, "label", "Theirs")
         await saved(second)
         await page.until(f"{one(face('tell') + ' .label')}.innerText === 'Theirs'")
-        assert "changed this draft. You see it as it is now." in await page.evaluate(SAID)
+        said = await page.evaluate(SAID)
+        assert "changed this draft at " in said
+        assert "You see it as it is now." in said
+        # The bar names who changed it and when, and goes on to do so when they have left.
+        name = await page.evaluate("document.querySelector('.others').title")
+        member = said.partition(" changed this draft")[0].split("\n")[-1]
+        assert member not in {"", "Someone else"}
+        assert f"Changed by {member}, " in name
         await second.open("about:blank")
-    await page.until(f"({others}) === ''")
+    await page.until(f"!({others}).includes('Also editing')")
+    assert "Changed by " in await page.evaluate(others)
 
 
 async def moved(page: Page, person: Person, automation_id: str) -> None:
@@ -110,7 +140,8 @@ async def moved(page: Page, person: Person, automation_id: str) -> None:
     await page.click(face("read"))
     await fill(page, "label", "Mine")
     await page.evaluate("window.fetch = window.fetched")
-    await page.until(f"{BAR}.innerText.includes('Someone else changed this draft.')")
+    # The same person did, by the API.
+    await page.until(f"{BAR}.innerText.includes('You, in another tab or by the API, changed')")
     page.problems = [each for each in page.problems if "409" not in each]
 
 

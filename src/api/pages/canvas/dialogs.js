@@ -1,13 +1,11 @@
 // The dialogs of the editor: test, publish, connections of a node, and shortcuts.
 
-import { moment, plain } from "/pages/words.js";
 import { edgesOf, entriesOf, nodeOf, nodesOf, refusal, TRIGGER, wayOf, waysOf } from "./graph.js";
-import { approvalsOf, CALLS, DECISIONS } from "./testing.js";
 
 const { h, onMounted, ref, computed } = Vue;
 
 /** A modal dialog; `close` is emitted when it is left, by whatever way. */
-const Modal = {
+export const Modal = {
   props: ["title", "name"],
   emits: ["close"],
   setup(props, { slots, emit }) {
@@ -19,83 +17,8 @@ const Modal = {
   },
 };
 
-const button = (label, onClick, more = {}) =>
+export const button = (label, onClick, more = {}) =>
   h("button", { type: "button", onClick, ...more, class: ["button", more.class] }, label);
-
-const asText = (value) => JSON.stringify(value ?? {}, null, 2);
-
-/** Emits `test` ({payload, mode, decision, stopAt}), `example` (a payload to keep) and `close`. */
-export const TestDialog = {
-  props: ["document", "data", "payload", "earlier", "stopAt"],
-  emits: ["test", "example", "close"],
-  setup(props, { emit }) {
-    const examples = props.document.graph.testPayloads ?? [];
-    const first = examples[0] ? `example:${examples[0].id}` : props.payload ? "last" : "typed";
-    const source = ref(first);
-    const runs = ref([]);
-    const text = ref("{}");
-    const mode = ref("simulate");
-    const decision = ref("approved");
-    const asks = approvalsOf(props.document).length > 0;
-    const problem = ref("");
-    onMounted(async () => {
-      runs.value = await props.earlier().catch(() => []);
-    });
-    const choose = (value) => {
-      source.value = value;
-      const [kind, id] = value.split(/:(.*)/s);
-      if (kind === "example") text.value = asText(examples.find((one) => one.id === id)?.payload);
-      else if (kind === "run") text.value = asText(runs.value.find((one) => one.id === id)?.triggerPayload);
-      else if (kind === "last") text.value = asText(props.payload);
-    };
-    choose(first);
-    function read() {
-      try {
-        const payload = JSON.parse(text.value.trim() || "{}");
-        if (payload && typeof payload === "object" && !Array.isArray(payload)) return payload;
-      } catch { /* said below */ }
-      problem.value = "Enter a JSON object.";
-      return null;
-    }
-    const send = (event) => {
-      event.preventDefault();
-      const payload = read();
-      if (payload) emit("test", { payload, mode: mode.value, decision: decision.value, stopAt: props.stopAt });
-    };
-    const keep = () => {
-      const payload = read();
-      if (payload) emit("example", payload);
-    };
-    const stopLabel = props.stopAt && (nodeOf(props.document, props.stopAt)?.label ?? props.stopAt);
-    return () => h(Modal, { name: "test", title: stopLabel ? `Test up to ${stopLabel}` : "Test", onClose: () => emit("close") }, () =>
-      h("form", { onSubmit: send }, [
-        h("label", { class: "field" }, [h("span", null, "Payload"), h("select", { value: source.value, onChange: (event) => choose(event.target.value) }, [
-          ...examples.map((one) => h("option", { value: `example:${one.id}` }, `Example: ${one.name}`)),
-          props.payload ? h("option", { value: "last" }, "Payload of the last run") : null,
-          ...runs.value.map((run) => h("option", { value: `run:${run.id}` }, `Run of ${moment(run.createdAt)}, ${plain(run.status)}`)),
-          h("option", { value: "typed" }, "Enter a payload"),
-        ])]),
-        h("textarea", {
-          rows: 9, spellcheck: false, "aria-label": "Payload (JSON)", "aria-invalid": problem.value ? "true" : undefined, value: text.value,
-          onInput: (event) => { text.value = event.target.value; source.value = "typed"; problem.value = ""; },
-        }),
-        problem.value ? h("p", { class: "fault", role: "alert" }, problem.value) : null,
-        h("fieldset", { class: "calls" }, [h("legend", null, "External calls and writes"), ...Object.entries(CALLS)
-          .filter(([name]) => name !== "recorded" || props.data.size > 0)
-          .map(([name, [label, says]]) => h("label", { class: "choice-of" }, [
-            h("input", { type: "radio", name: "calls", value: name, checked: mode.value === name, onChange: () => { mode.value = name; } }),
-            h("span", null, [h("b", null, label), h("small", null, says)]),
-          ]))]),
-        asks ? h("label", { class: "field" }, [h("span", null, "Approvals"), h("select", { value: decision.value, onChange: (event) => { decision.value = event.target.value; } },
-          Object.entries(DECISIONS).map(([name, label]) => h("option", { value: name }, label)))]) : null,
-        h("div", { class: "buttons" }, [
-          button("Save as example", keep, { class: "subtle" }),
-          button("Cancel", () => emit("close")),
-          h("button", { type: "submit", class: "button primary" }, "Run test"),
-        ]),
-      ]));
-  },
-};
 
 /** A run from a node, which has no simulation. Emits `run` and `close`. */
 export const RunDialog = {

@@ -1,7 +1,7 @@
 // The editor of an automation: it loads the draft and the catalog, and wires everything together.
 import { banners, button, head, issuesOf, nameOf, someone, tools, whenOf, worded } from "./bars.js";
 import { Canvas } from "./canvas.js";
-import { ConnectDialog, HelpDialog, PublishDialog, RunDialog, TestDialog } from "./dialogs.js";
+import { ConnectDialog, HelpDialog, PublishDialog, RunDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
 import * as graph from "./graph.js";
 import { listen, towards } from "./keys.js";
@@ -14,6 +14,7 @@ import { Palette } from "./palette.js";
 import { freeFor, roomFor, settled } from "./places.js";
 import { meet } from "./together.js";
 import { Testing } from "./testing.js";
+import { TestDialog } from "./test-dialog.js";
 import { TriggerPanel } from "./trigger-panel.js";
 
 const { createApp, h, nextTick, ref, shallowReactive, shallowRef, watch, watchEffect } = Vue;
@@ -481,7 +482,7 @@ function dialog(editor) {
   const close = () => { at.dialog = null; };
   const errors = editor.shown.issues.filter((one) => one.severity !== "warning");
   switch (at.dialog?.name) {
-    case "test": return h(TestDialog, { document: editor.document.value, data: editor.run.data, payload: editor.run.payload, earlier: editor.testing.earlier,
+    case "test": return h(TestDialog, { document: editor.document.value, names, keys: editor.triggers.get(editor.document.value.trigger.kind)?.keys ?? [], data: editor.run.data, payload: editor.run.payload, earlier: editor.testing.earlier,
       stopAt: at.dialog.stopAt, onTest: (wanted) => editor.test(wanted), onExample: (payload) => editor.keep(payload), onClose: close });
     case "publish": return h(PublishDialog, { errors: errors.map((one) => ({ ...one, text: worded(editor, one) })), changes: `${page}/edit/changes`, problem: at.problem, isBusy: at.isBusy,
       onPublish: (note) => editor.publish(note), onLead: (one) => editor.lead(one), onClose: close });

@@ -59,6 +59,16 @@ export function namesOf({ workspaceId, automationId }) {
     endpoints: listed(`${workspace}/webhook-endpoints`, "endpoints", (one) =>
       ({ id: one.id, label: one.description ?? one.url, hint: one.description ? one.url : undefined })),
     dataSources: listed(`${workspace}/data-sources`, "dataSources", labelled),
+    /** Records of a table as their events have them, the newest first or those that fit a text. */
+    records: async (databaseId, text = "") => (await act(`/v1/databases/${encodeURIComponent(databaseId)}/records/query`, { ...(text ? { search: text } : {}), limit: 50 })).records,
+    /** A form by its item, with its questions as the table has them. */
+    questions: async (itemId) => {
+      const found = (await all("/v1/items", "items", { workspaceId, kind: "form" })).find(({ id }) => id === itemId);
+      const form = await overview(`${workspace}/forms/${encodeURIComponent(found.targetId)}`);
+      const fields = (await database(form.databaseId))?.fields ?? [];
+      const asked = form.fields.map((one) => ({ ...fields.find(({ key }) => key === one.key), key: one.key, label: one.label ?? fields.find(({ key }) => key === one.key)?.label ?? one.key, required: one.required }));
+      return { ...form, fields: asked };
+    },
     /** The value of a binding for this data, as `{value}` or `{error}`. */
     evaluate: (body) => act(`${editor}/evaluate`, body),
     /** The next due times of a schedule, as `{times, notes}`; a refusal has the reason. */

@@ -39,7 +39,7 @@ async def create_form() -> None:
     """
 
 
-@router.get(FORM, access=READ, calls=queries.get_form)
+@router.get(FORM, access=replace(READ, cookie=True), calls=queries.get_form)
 async def get_form() -> None:
     """Get a form; its id is the target of its item."""
 
