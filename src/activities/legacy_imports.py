@@ -44,8 +44,7 @@ from models.workspace.bundles.unpacking import (
     store_blobs,
     unpack,
 )
-from models.workspace.legacy_imports import entries, executions, rollbacks, stages
-from models.workspace.legacy_imports.entries import EntryMovedError, Held
+from models.workspace.legacy_imports import executions, rollbacks, stages
 from models.workspace.legacy_imports.queries import ImportRunRow, find_entry_by_id, find_run
 from models.workspace.legacy_imports.rules import (
     IMPORT_STAGES,
@@ -53,7 +52,12 @@ from models.workspace.legacy_imports.rules import (
     LegacyImportStatus,
     StepKind,
 )
-from models.workspace.legacy_imports.stages import verify_counts, verify_sample
+from models.workspace.legacy_imports.stages import (
+    EntryMovedError,
+    Held,
+    verify_counts,
+    verify_sample,
+)
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
@@ -109,7 +113,7 @@ class LegacyImportTransactions:
     async def fail_workspace(self, trouble: Trouble) -> None:
         """The execution of a workspace is lost: what it was doing has failed."""
         async with self._database.transaction() as work:
-            await entries.fail_entry(work, Id(trouble.subject_id), trouble.reason)
+            await stages.fail_entry(work, Id(trouble.subject_id), trouble.reason)
 
     @activity.defn(name="close_legacy_import")
     async def close(self, trouble: Trouble) -> str:
@@ -154,7 +158,7 @@ class BundleActivities:
                 return
             inject_fault(FaultPoint.IMPORT_UNPACKED, run.id)
             async with self._database.transaction() as work:
-                await entries.record_manifest(work, run.id, contents.manifest)
+                await stages.record_manifest(work, run.id, contents.manifest)
 
     @activity.defn(name="compare_bundle")
     async def compare(self, run_id: str) -> None:
@@ -169,7 +173,7 @@ class BundleActivities:
                 await self._fail(run.id, error.message)
                 return
             async with self._database.transaction() as work:
-                await entries.record_comparison(work, run.id)
+                await stages.record_comparison(work, run.id)
 
     async def _pieces(self, run: ImportRunRow, counts: dict[str, int]) -> AsyncIterator[bytes]:
         """The bytes of a bundle, counted. Raises BundleError when their checksum differs."""
@@ -324,7 +328,7 @@ class WorkspaceActivities:
                 raise
             except PlatformError as error:
                 async with self._database.transaction() as work:
-                    await entries.fail_entry(work, Id(entry_id), error.message)
+                    await stages.fail_entry(work, Id(entry_id), error.message)
                 return await self._moved(Id(entry_id))
 
     async def _moved(self, entry_id: Id) -> WorkspaceReply:
@@ -334,7 +338,7 @@ class WorkspaceActivities:
 
     async def _work_on(self, entry_id: Id, counts: dict[str, int]) -> WorkspaceReply:
         async with self._database.transaction() as work:
-            locked_entry = await entries.hold(work, entry_id, *_PHASES)
+            locked_entry = await stages.hold(work, entry_id, *_PHASES)
         phase = _PHASES[LegacyImportStatus(locked_entry.run.status)]
         return await phase(self, locked_entry, counts)
 
@@ -361,17 +365,17 @@ class WorkspaceActivities:
         async def check(chunk_lines: tuple[Chunk, list[bytes]], number: int) -> Findings:
             chunk, lines = chunk_lines
             async with self._database.transaction() as work:
-                now = await entries.hold_chunk(
+                now = await stages.hold_chunk(
                     work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
                 )
                 kinds = stages.kinds_for(now.entry, chunk.kinds) if is_dry_run else chunk.kinds
                 found = await step(work, now.target(self._keys), kinds, lines)
-                await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
+                await stages.record_chunk(work, now, found, total=len(chunks.all), counted=False)
                 return found
 
         await self._each(entry_id, stage, chunks, counts, read, check)
         async with self._database.transaction() as work:
-            now = await entries.hold_chunk(
+            now = await stages.hold_chunk(
                 work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
             )
             await (
@@ -392,7 +396,7 @@ class WorkspaceActivities:
         chunks = all_chunks.of(stage)
         if stage == ImportStage.CREATING and not locked_entry.done:
             async with self._database.transaction() as work:
-                now = await entries.hold_chunk(
+                now = await stages.hold_chunk(
                     work, entry_id, LegacyImportStatus.IMPORTING, stage, 0
                 )
                 await stages.make_workspace(work, now)
@@ -409,16 +413,16 @@ class WorkspaceActivities:
         async def apply(chunk: tuple[list[BundleKind], ReadChunk], number: int) -> Findings:
             kinds, rows = chunk
             async with self._database.transaction() as work:
-                now = await entries.hold_chunk(
+                now = await stages.hold_chunk(
                     work, entry_id, LegacyImportStatus.IMPORTING, stage, number
                 )
                 found = await apply_chunk(work, target, kinds, rows)
-                await entries.record_chunk(work, now, found, total=len(chunks.all), counted=True)
+                await stages.record_chunk(work, now, found, total=len(chunks.all), counted=True)
                 return found
 
         await self._each(entry_id, stage, chunks, counts, read, apply)
         async with self._database.transaction() as work:
-            now = await entries.hold_chunk(
+            now = await stages.hold_chunk(
                 work, entry_id, LegacyImportStatus.IMPORTING, stage, len(chunks.all)
             )
             following = await stages.end_stage(work, now, all_chunks.stages)
@@ -435,13 +439,13 @@ class WorkspaceActivities:
         for chunk in chunks.sample():
             lines = await chunk.read(self._store)
             async with self._database.transaction() as work:
-                now = await entries.hold(work, entry_id, LegacyImportStatus.VERIFYING)
+                now = await stages.hold(work, entry_id, LegacyImportStatus.VERIFYING)
                 kinds = stages.kinds_for(now.entry, chunk.kinds)
                 samples += await verify_sample(work, now.target(self._keys), kinds, lines)
             inject_fault(stage_of_import(ImportStage.VERIFYING), entry_id)
         counts["rows"] = sum(one.rows for one in samples)
         async with self._database.transaction() as work:
-            now = await entries.hold(work, entry_id, LegacyImportStatus.VERIFYING)
+            now = await stages.hold(work, entry_id, LegacyImportStatus.VERIFYING)
             await verify_counts(work, now, samples)
         return WorkspaceReply(ImportStage.VERIFYING, done=True, counts=counts)
 
@@ -451,7 +455,7 @@ class WorkspaceActivities:
         counts["removed"] = 0
         while True:
             async with self._database.transaction() as work:
-                now = await entries.hold(
+                now = await stages.hold(
                     work, entry_id, LegacyImportStatus.CANCELLING, LegacyImportStatus.ROLLING_BACK
                 )
                 removed = await rollbacks.remove_batch(work, now)

@@ -30,7 +30,7 @@ from models.automation.triggers.dispatch import (
 )
 from models.automation.triggers.record_dates import poll_dates
 from models.core.pauses.commands import PAUSE_DUE, attend_next_pause
-from models.messages.deliveries.starts import STARTS_DUE, start_deliveries, workspaces_to_start
+from models.messages.deliveries.lines import STARTS_DUE, start_deliveries, workspaces_to_start
 from models.messages.webhook_endpoints.deliveries import (
     ENDPOINTS_BEHIND,
     MOST_WORKSPACES,

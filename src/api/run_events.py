@@ -18,9 +18,9 @@ from models.core.page_addresses import run_page
 from models.sources.data_source_runs.overviews import state
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_SOURCE_RUN
 from models.sources.data_source_runs.shapes import SourceRunState
+from models.workspace.legacy_imports.queries import LegacyImport
 from models.workspace.legacy_imports.queries import get_run as get_legacy_import
 from models.workspace.legacy_imports.rules import RUN_LIFECYCLE as LEGACY_IMPORT_LIFECYCLE
-from models.workspace.legacy_imports.shapes import LegacyImport
 from runtime.configuration.settings import Settings
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

@@ -79,8 +79,7 @@ def _place(state_dir: Path) -> _Place:
 
 
 async def _link(database_url: str, email: str, name: str | None, new_workspace: str | None) -> str:
-    from models.people.browser_sessions import make_sign_in_link
-    from models.people.credentials import session_user
+    from models.people.credentials import make_sign_in_link, session_user
     from models.people.users import sync_profile
     from runtime.configuration.sections import DEVELOPMENT_ISSUER
     from runtime.database import Database

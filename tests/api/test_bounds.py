@@ -16,7 +16,7 @@ from models.automation.saved_run_filters import FILTERS
 from models.automation.secrets.store import SECRETS
 from models.core.bounds import Bound
 from models.core.repository import Repository
-from models.messages.webhook_endpoints.tables import ENDPOINTS
+from models.messages.webhook_endpoints.queries import ENDPOINTS
 from models.people.api_keys import KEYS
 from models.people.audience_segments import SEGMENTS
 from models.people.experiments.queries import EXPERIMENTS

@@ -17,7 +17,7 @@ READ_WHOLE = {
     # Open work alone, for the number that is under way.
     ("activities.outbox.claims._CLAIM", "ix_action_run_open_workspace_id"),
     ("activities.outbox.claims._CLAIM", "ix_job_open_line"),
-    ("models.messages.deliveries.starts._NEXT", "ix_delivery_open_target_id"),
+    ("models.messages.deliveries.lines._NEXT", "ix_delivery_open_target_id"),
     # As far as the first row that is due.
     ("models.automation.triggers.dispatch._DUE", "trigger_event"),
     # They have a few rows.

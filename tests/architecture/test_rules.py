@@ -18,8 +18,7 @@ PURE = {
     "models.core.openapi": "marks of types for the document of the API",
     "models.core.problems": "problems with their places in a value",
     "models.core.revisions": "the next moment of a revision",
-    "models.core.schedules.cron": "cron expressions",
-    "models.core.schedules.timetables": "the times at which a timetable starts",
+    "models.core.schedules.timetables": "cron expressions, and the times of timetables",
     "models.core.values": "JSON values, their comparison and their bounds",
 }
 """Modules of `core` that any rules may import, and what they hold. It only shrinks."""

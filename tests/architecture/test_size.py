@@ -43,7 +43,6 @@ SMALL = {
     "models/automation/secrets/rules.py": "the rules of triggers import it",
     "models/core/lifecycle/rules.py": "the rules of all durable work import it",
     "models/core/pauses/rules.py": "resources that can be paused import it",
-    "models/core/pauses/shapes.py": "resources that can be paused show it",
     "models/data/record_changes/rules.py": "the rules of records import it",
     "models/data/record_exports/shapes.py": "a process that writes spreadsheets imports it alone",
     "models/data/views/rules/kinds.py": "one enumeration for each property of a view, for many",
@@ -54,10 +53,7 @@ SMALL = {
     # The table of a resource whose rules, queries and commands are files of their own.
     "models/automation/run_undos/rules.py": "operations over runs read its bounds and errors, too",
     "models/automation/run_undos/tables.py": "the table of a resource",
-    "models/core/pauses/tables.py": "the tables of a resource",
     "models/data/views/tables.py": "the table of a resource",
-    "models/messages/notifications/tables.py": "the table of a resource",
-    "models/messages/webhook_endpoints/tables.py": "the table of a resource",
     "models/sources/connections/tables.py": "the table of a resource",
     "models/sources/resource_imports/tables.py": "the table of a resource",
     "models/workspace/share_links/tables.py": "the table of a resource",
@@ -93,11 +89,9 @@ SMALL = {
     "models/migrations/queries.py": "the API loads it in place of Alembic",
     "models/migrations/throwaway.py": "tests and checks load it, with a server of their own",
     "runtime/processes/fork_server_garbage.py": "a fork server imports it first, by name",
-    "models/core/lifecycle/tables.py": "the tables of a resource",
     "models/data/databases/tables.py": "the tables of a resource",
     "models/migrations/status_triggers.py": "migrations write the triggers of durable work by it",
     "models/sources/authorizations/tables.py": "the tables of a resource",
-    "models/workspace/bundles/tables.py": "the tables of a resource",
 }
 """Files of `src` under 80 lines, and why each stands alone. It only shrinks."""
 

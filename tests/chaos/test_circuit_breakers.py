@@ -18,7 +18,7 @@ from models.automation.circuit_breakers import (
     set_breaker,
 )
 from models.core.base import Id
-from models.core.pauses.tables import resting_intent
+from models.core.pauses.intents import resting_intent
 from models.messages.deliveries.rules import CircuitState
 from models.messages.workspace_events.log import workspace_event
 from runtime.processes.fault_injection import FaultPoint

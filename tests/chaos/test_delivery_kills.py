@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select
 
-from models.messages.deliveries.tables import Delivery, delivery
+from models.messages.deliveries.commands import Delivery, delivery
 from models.messages.webhook_endpoints.commands import create_endpoint
 from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
 from models.messages.workspace_events.log import append_event

@@ -10,7 +10,7 @@ from activities.outbox.relay import ExecutionDeliveries, Relay, RunStarts
 from cli.families.registry import ROUTES
 from models.core.base import Id
 from models.workspace.legacy_imports import commands
-from models.workspace.legacy_imports.shapes import ApproveLegacyImport
+from models.workspace.legacy_imports.queries import ApproveLegacyImport
 from runtime.object_store import ObjectStore
 from runtime.temporal.families import Queue
 from tests.chaos.conftest import MakeDatabase

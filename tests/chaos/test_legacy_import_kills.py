@@ -20,11 +20,11 @@ from models.core.base import Id
 from models.people.users import app_user
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports import commands
-from models.workspace.legacy_imports.queries import get_run
-from models.workspace.legacy_imports.shapes import (
+from models.workspace.legacy_imports.queries import (
     ApproveLegacyImport,
     LegacyImport,
     RollBackLegacyImport,
+    get_run,
 )
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing

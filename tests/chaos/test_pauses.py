@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import func, select
 
 from models.automation.automation_runs.tables import automation_run
+from models.core.pauses.intents import pause as pauses
+from models.core.pauses.intents import resting_intent
 from models.core.pauses.rules import CHUNK, PauseSubject
-from models.core.pauses.tables import pause as pauses
-from models.core.pauses.tables import resting_intent
 from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node

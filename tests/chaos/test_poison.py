@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecutionStatus
 
 from models.automation.action_runs.tables import action_run
 from models.core.base import Id
-from models.core.lifecycle.tables import work_suspect
+from models.core.lifecycle.lost_workers import work_suspect
 from models.messages.jobs.store import accept_job, job
 from models.sources.data_source_runs.acceptance import accept_refresh
 from models.sources.data_source_runs.imports import accept_import
@@ -22,7 +22,7 @@ from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from models.workspace.legacy_imports.commands import create_run
-from models.workspace.legacy_imports.shapes import CreateLegacyImport
+from models.workspace.legacy_imports.queries import CreateLegacyImport
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.ids import new_id
 from runtime.processes.exit_codes import PREDECESSOR

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert
 
 from models.core.base import Id
-from models.core.lifecycle.tables import work_suspect
+from models.core.lifecycle.lost_workers import work_suspect
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.sink import Sink

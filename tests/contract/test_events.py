@@ -9,9 +9,8 @@ from sqlalchemy import select
 
 from models.messages.webhook_endpoints.deliveries import payload_of
 from models.messages.webhook_endpoints.rules import TEST
-from models.messages.workspace_events.log import EventRow, workspace_event
+from models.messages.workspace_events.log import EventRow, event_body, workspace_event
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.shapes import event_body
 from tests.contract.furnished import Furnished
 from tests.support.document import DOCUMENT
 from tests.support.events import WRITTEN_BY_TESTS, call_of, described, deviations

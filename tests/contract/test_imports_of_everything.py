@@ -18,20 +18,19 @@ from sqlalchemy import select, update
 from activities.maintenance.orphans import sweep_orphans
 from models.core.base import Id
 from models.messages.workspace_events.log import workspace_event
+from models.workspace.bundles.references import import_id_map
 from models.workspace.bundles.registry import KINDS
-from models.workspace.bundles.tables import import_id_map
 from models.workspace.legacy_imports import commands, stages
-from models.workspace.legacy_imports.entries import Held
-from models.workspace.legacy_imports.queries import get_run
-from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage
-from models.workspace.legacy_imports.shapes import (
+from models.workspace.legacy_imports.queries import (
     ApproveLegacyImport,
     CancelLegacyImport,
     LegacyImport,
     RollBackLegacyImport,
     UpdateImportWorkspace,
+    get_run,
 )
-from models.workspace.legacy_imports.stages import verify_counts
+from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage
+from models.workspace.legacy_imports.stages import Held, verify_counts
 from models.workspace.legacy_imports.tables import legacy_import_workspace
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing

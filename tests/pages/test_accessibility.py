@@ -13,7 +13,7 @@ import pytest
 from api.routers.registry import ROUTERS
 from cli.demo_shop import WorkspaceClient, open_shop
 from models.automation.alert_rules.shapes import AlertKind
-from models.people.browser_sessions import begin_session
+from models.people.credentials import begin_session
 from models.people.users import make_platform_admin
 from tests.support.browser import Page
 from tests.support.incidents import grouped

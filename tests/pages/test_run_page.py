@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from models.people.browser_sessions import browser_session
+from models.people.credentials import browser_session
 from tests.support.browser import Page
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Json, graph, node

@@ -26,8 +26,7 @@ from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.lifecycle import commands as lifecycle
 from models.core.pauses import commands as pause_commands
 from models.core.pauses import commands as release
-from models.core.pauses.intents import is_resting
-from models.core.pauses.tables import resting_intent
+from models.core.pauses.intents import is_resting, resting_intent
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement

@@ -12,7 +12,7 @@ from models.automation.alert_rules.queries import alert_firing, alert_rule, get_
 from models.automation.alert_rules.shapes import AlertRuleShape, CreateAlertRule
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.workspace_events.log import workspace_event
 from models.people.members import role_of
 from runtime.clock import utc_now

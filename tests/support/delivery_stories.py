@@ -7,12 +7,11 @@ from sqlalchemy import select
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.commands import Delivery, NewDelivery, accept_deliveries, delivery
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
-from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.tables import Notification, notification
+from models.messages.notifications.queries import Notification, notification
 from models.people.workspaces import add_member
 from runtime.temporal.families import Family
 from tests.support.engine import Engine

@@ -8,8 +8,8 @@ from unittest.mock import patch
 from api.app import create_app
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports import stages
-from models.workspace.legacy_imports.entries import Held
 from models.workspace.legacy_imports.rules import ImportStage
+from models.workspace.legacy_imports.stages import Held
 from runtime.configuration.sections import ProviderSettings
 from runtime.configuration.settings import Settings
 from runtime.database import Database, UnitOfWork

@@ -14,15 +14,15 @@ from temporalio.service import RPCError, RPCStatusCode
 from models.core.base import Id
 from models.people.users import find_user
 from models.workspace.legacy_imports import commands, stages
-from models.workspace.legacy_imports.entries import Held
-from models.workspace.legacy_imports.queries import get_run
-from models.workspace.legacy_imports.shapes import (
+from models.workspace.legacy_imports.queries import (
     ApproveLegacyImport,
     CancelLegacyImport,
     CreateLegacyImport,
     LegacyImport,
     RollBackLegacyImport,
+    get_run,
 )
+from models.workspace.legacy_imports.stages import Held
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnavailableError
 from runtime.ids import new_id

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 
 from models.people.users import make_platform_admin
 from models.people.workspaces import workspace, workspace_member
-from models.workspace.bundles.tables import import_id_map
+from models.workspace.bundles.references import import_id_map
 from tests.support.bundles import bundle, line
 from tests.support.client import Client
 from tests.support.patience import found_when

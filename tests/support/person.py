@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx2
 
-from models.people.browser_sessions import begin_session
+from models.people.credentials import begin_session
 from tests.support.browser import Page
 from tests.support.patience import ENOUGH
 from tests.support.server import Server

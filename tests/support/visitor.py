@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx2
 
-from models.people.browser_sessions import begin_session, make_sign_in_link, new_token
+from models.people.credentials import begin_session, make_sign_in_link, new_token
 from tests.support.spaces import Space
 
 ORIGIN = "https://platform.test"

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 
 from models.automation.automations.shapes import AutomationDetail
 from models.core.base import Id
-from models.core.pauses.shapes import PauseShape, PauseWork
+from models.core.pauses.queries import PauseShape, PauseWork
 from models.sources.connections.commands import create_connection, delete_connection
 from models.sources.connections.shapes import CreateConnection
 from models.sources.outbound_limits.commands import call_back, pause_of

@@ -19,9 +19,13 @@ from activities.maintenance.reconciler import Reconciler
 from cli.families.runs import AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries, give_up_waiting
+from models.messages.deliveries.commands import (
+    NewDelivery,
+    accept_deliveries,
+    delivery_line,
+    give_up_waiting,
+)
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
-from models.messages.deliveries.tables import delivery_line
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import close_job, job, record_job
 from models.sources.data_source_overviews import get_data_source

@@ -23,7 +23,7 @@ from models.data.record_exports.shapes import ExportFormat
 from models.messages.jobs.store import JobRow
 from models.people.workspaces import WorkspaceBody
 from models.workspace.bundles.archives import ZipWriter
-from models.workspace.bundles.exporting import blobs_of, next_database, read_lines
+from models.workspace.bundles.lines import blobs_of, next_database, read_lines
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.rules import (
     MANIFEST,

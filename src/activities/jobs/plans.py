@@ -22,9 +22,14 @@ from models.workspace.changes.commands import apply_next, stop_applying
 from models.workspace.changes.operations import check_operations
 from models.workspace.changes.shapes import MAX_OPERATIONS, Operation
 from models.workspace.model_settings import open_endpoint
-from models.workspace.starters.drafts import draft_by_rules, propose_by_model, propose_by_rules
 from models.workspace.starters.rules.plan import normalized
-from models.workspace.starters.seeding import seed, seed_failed
+from models.workspace.starters.seeding import (
+    draft_by_rules,
+    propose_by_model,
+    propose_by_rules,
+    seed,
+    seed_failed,
+)
 from models.workspace.starters.shapes import StarterPlan
 from runtime.crypto import KeyRing
 from runtime.database import Transaction, UnitOfWork

@@ -33,7 +33,7 @@ from models.messages.jobs.store import purge_jobs
 from models.messages.realtime import purge_tabs, purge_tickets
 from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.log import purge_events
-from models.people.browser_sessions import purge_sessions
+from models.people.credentials import purge_sessions
 from models.people.experiments.commands import purge_units
 from models.people.request_logs import purge_request_logs
 from models.sources.authorizations.commands import purge_authorizations

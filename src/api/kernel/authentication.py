@@ -25,8 +25,13 @@ from api.kernel.services import Services
 from api.kernel.sessions import KeyToken, Session, SessionToken, read_credential, unauthorized
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
 from models.core.secret_keys import require_keys
-from models.people.browser_sessions import USE_WRITTEN_EVERY
-from models.people.credentials import SessionRow, browser_session_user, key_by_digest, session_user
+from models.people.credentials import (
+    USE_WRITTEN_EVERY,
+    SessionRow,
+    browser_session_user,
+    key_by_digest,
+    session_user,
+)
 from models.people.users import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError

@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from api.kernel.body import Body
 from api.kernel.responses import prefers
-from models.people.browser_sessions import is_well_formed
+from models.people.credentials import is_well_formed
 from runtime import base64url
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing, fingerprint

@@ -25,7 +25,7 @@ from api.realtime.hub import Hub, Presence
 from models.automation.alert_rules.evaluation import evaluate_overdue
 from models.core.secret_keys import WrongSecretKeyError, register_keys
 from models.people.api_keys import mark_keys_used, move_digests
-from models.people.browser_sessions import mark_sessions_used
+from models.people.credentials import mark_sessions_used
 from models.people.request_logs import LogEntry, append_entries
 from runtime.clock import wait_until_set
 from runtime.configuration.settings import Settings

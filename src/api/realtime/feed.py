@@ -11,9 +11,8 @@ from pydantic_core import to_json
 
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from models.messages.workspace_events.log import EventRow
+from models.messages.workspace_events.log import EventRow, event_body
 from models.messages.workspace_events.rules import types_read_with
-from models.messages.workspace_events.shapes import event_body
 from models.workspace.feeds import Viewer
 
 _FINAL_TEXT = 0x81

@@ -8,8 +8,8 @@ from pydantic.alias_generators import to_pascal
 from api.reference.schemas import PREFIX, Schema, ref
 from models.core.openapi import ID, MOMENT, TEXT, object_of
 from models.messages.webhook_endpoints.rules import TEST
+from models.messages.workspace_events.log import SHAPES, data_of
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.shapes import SHAPES, data_of
 
 CUSTOM = "send_webhook"
 """The kind of nodes and actions that send events of their own."""

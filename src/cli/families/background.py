@@ -57,10 +57,9 @@ from models.core.lifecycle import commands as lifecycle
 from models.data.time_entries.tables import TIME_ENTRIES, time_entry
 from models.data.time_entries.writes import give_up_entry, restart_timer
 from models.data.time_entries.writes import signal_execution as signal_timer
-from models.messages.deliveries.commands import close_execution, request_of
+from models.messages.deliveries.commands import DELIVERIES, close_execution, delivery, request_of
+from models.messages.deliveries.lines import expire_deliveries
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
-from models.messages.deliveries.starts import expire_deliveries
-from models.messages.deliveries.tables import DELIVERIES, delivery
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import JOBS, hold_job, job, record_failure, start_job
 from models.sources.data_source_runs.acceptance import start_run

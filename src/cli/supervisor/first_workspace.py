@@ -3,7 +3,7 @@
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
 from models.people.api_keys import issue_key, opens, renew_digest
-from models.people.browser_sessions import make_sign_in_link
+from models.people.credentials import make_sign_in_link
 from models.people.workspaces import ensure_first_workspace
 from runtime.crypto import KeyRing
 from runtime.database import Database

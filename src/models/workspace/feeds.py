@@ -8,9 +8,15 @@ from models.content.items.audiences import Audience, audiences
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.messages.workspace_events.log import EventRow, end_of_next, events_between, head
+from models.messages.workspace_events.log import (
+    EventRow,
+    WorkspaceEventList,
+    end_of_next,
+    event_body,
+    events_between,
+    head,
+)
 from models.messages.workspace_events.rules import types_read_with
-from models.messages.workspace_events.shapes import WorkspaceEventList, event_body
 from runtime.database import UnitOfWork, Work
 
 

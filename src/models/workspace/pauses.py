@@ -6,8 +6,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pauses import commands as pauses
 from models.core.pauses.commands import Paused
+from models.core.pauses.queries import PauseWork, ResumeWork
 from models.core.pauses.rules import PauseSubject
-from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.sources.connections.queries import is_shared

@@ -12,7 +12,7 @@ from joserfc.jwk import ECKey
 
 from activities.deliveries.push import Push, Subscription, WebPush, encrypted, push_content
 from models.messages.deliveries.rules import Answer
-from models.messages.notifications.tables import Notification
+from models.messages.notifications.queries import Notification
 from models.messages.push_devices import PushProvider
 from runtime import base64url
 from runtime.clock import utc_now

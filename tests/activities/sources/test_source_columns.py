@@ -14,7 +14,7 @@ from activities.sources.reading import reading
 from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.records.tables import record
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.workspace_events.log import workspace_event
 from models.sources.data_source_runs import staging
 from models.sources.data_source_runs.acceptance import cancel_run

@@ -9,7 +9,7 @@ from sqlalchemy import func, select, update
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.circuit_breakers import advance_breaker, circuit_breaker
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.workspace_events.log import workspace_event
 from runtime.temporal import outbox
 from tests.support.automations import path_of, publish, read

@@ -11,9 +11,9 @@ from sqlalchemy import func, select, text
 from models.automation.run_operations.rules import SELECTED_AT_ONCE
 from models.core.pauses import commands
 from models.core.pauses.commands import release_oldest
+from models.core.pauses.intents import resting_intent
 from models.core.pauses.queries import MOST_COUNTED
 from models.core.pauses.rules import CHUNK, PauseCause
-from models.core.pauses.tables import resting_intent
 from runtime.configuration.settings import Settings
 from runtime.database import libpq_url
 from runtime.temporal.outbox import outbox

@@ -9,7 +9,7 @@ from joserfc.jwk import ECKey
 from sqlalchemy import func, select
 
 from api.app import create_app
-from models.people.browser_sessions import browser_session
+from models.people.credentials import browser_session
 from models.people.users import app_user
 from runtime.configuration.settings import Settings, SettingsError, load_settings
 from tests.support.identity_provider import (

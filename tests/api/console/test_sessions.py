@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 
 from api.console.shell import local_path
 from models.messages.realtime import realtime_ticket
-from models.people.browser_sessions import (
+from models.people.credentials import (
     IDLE,
     LIFETIME,
     LINK_LIFETIME,

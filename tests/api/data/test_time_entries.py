@@ -12,7 +12,7 @@ from sqlalchemy import select, text, update
 
 from models.core.access.rules import Role, Scope
 from models.data.time_entries.tables import time_entry
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from runtime.clock import wire_timestamp
 from runtime.temporal.outbox import outbox
 from tests.support.client import Client

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select, text, update
 
 from models.core.access.rules import Role, Scope
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.workspace.changes import requests
 from models.workspace.changes.commands import expire_changes
 from models.workspace.changes.tables import change_set, dry_run_change

@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select
 from models.core.access.rules import Role, Scope
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.people.users import app_user
 from models.people.workspaces import add_member, workspace_member
 from runtime.clock import utc_now

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from models.automation.action_runs.tables import action_run
-from models.messages.deliveries.tables import delivery
+from models.messages.deliveries.commands import delivery
 from models.messages.jobs.store import job
 from models.sources.data_source_runs.tables import data_source_run
 from runtime.temporal.families import Family

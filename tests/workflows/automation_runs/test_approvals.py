@@ -16,7 +16,7 @@ from models.automation.waits.rules import (
     OwnRunError,
 )
 from models.core.access.rules import Role
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.waits import all_of, approval, member, resume, waiting, ways

@@ -18,7 +18,7 @@ from models.automation.automations.commands import update_automation
 from models.automation.automations.shapes import UpdateAutomation
 from models.automation.run_overviews import overview
 from models.core.base import Id
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from runtime.errors import ValidationError
 from runtime.temporal.families import Family, SearchAttribute
 from runtime.temporal.outbox import AWAITED

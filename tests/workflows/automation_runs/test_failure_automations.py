@@ -11,7 +11,7 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.execution import failure_run_id
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.incidents import grouped
 from tests.support.patience import eventually

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.webhook_signing import show_signing_secret, signing_secret
 from models.people.users import sync_profile
 from models.people.workspaces import add_member

@@ -17,10 +17,9 @@ from activities.turns import OVERFLOWED, SlotShareInterceptor
 from cli.families.background import Deliveries
 from models.core.base import Id
 from models.messages.deliveries import rules
-from models.messages.deliveries.commands import cancel_deliveries
+from models.messages.deliveries.commands import cancel_deliveries, delivery
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.deliveries.tables import delivery
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.people.users import find_user
 from runtime.ids import new_id
 from runtime.temporal.executions import fairness

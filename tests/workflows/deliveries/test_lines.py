@@ -10,11 +10,10 @@ from sqlalchemy import func, select, update
 
 from activities.pollers import DeliveryStarter, WebhookFanOut
 from models.core.base import Id
-from models.messages.deliveries import lines, rules, starts
-from models.messages.deliveries.lines import try_now
+from models.messages.deliveries import lines, rules
+from models.messages.deliveries.commands import EXECUTING, delivery, delivery_line
+from models.messages.deliveries.lines import expire_deliveries, try_now
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.deliveries.starts import expire_deliveries
-from models.messages.deliveries.tables import EXECUTING, delivery, delivery_line
 from models.messages.webhook_endpoints import deliveries as fan_out
 from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.log import workspace_event
@@ -105,12 +104,12 @@ async def test_failing_endpoints_hold_back_no_good_one(
             most[target] = max(most.get(target, 0), number)
         await asyncio.sleep(0.01)
     assert max(most.get(Id(one["id"]), 0) for one in failing) <= 1
-    assert most[Id(good["id"])] <= starts.LINE_ROOM
+    assert most[Id(good["id"])] <= lines.LINE_ROOM
     arrived = numbers([call.json() for call in receiver.requests])
     assert sorted(arrived) == list(range(60))
     # As many as are under way at once may overtake each other.
     displaced = [abs(number - place) for place, number in enumerate(arrived)]
-    assert max(displaced) <= 2 * starts.LINE_ROOM
+    assert max(displaced) <= 2 * lines.LINE_ROOM
     for one in failing:
         found = await in_state(client, space, one, "open", "half_open")
         assert found["failures"] >= lines.MOST_FAILURES
@@ -159,7 +158,7 @@ async def test_workers_that_start_at_once_start_once(client: Client, space: Spac
 async def test_a_workspace_has_a_limited_number_of_executions(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starts, "WORKSPACE_ROOM", 2)
+    monkeypatch.setattr(lines, "WORKSPACE_ROOM", 2)
     answer = asyncio.Event()
 
     async def slowly(writer: asyncio.StreamWriter) -> None:

@@ -11,7 +11,7 @@ from models.automation.waits.commands import ResumeNode
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.notification_preferences import NotificationKind
-from models.messages.notifications.tables import Notification, notification
+from models.messages.notifications.queries import Notification, notification
 from tests.support.delivery_stories import ended, kept_in_temporal, mail, member, tell
 from tests.support.engine import KEYS, PUBLIC_URL, Engine
 from tests.support.post_office import PostOffice

@@ -9,14 +9,14 @@ from sqlalchemy import select
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
 from models.messages.deliveries import rules
+from models.messages.deliveries.commands import Delivery, delivery
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.notification_preferences import (
     NotificationKind,
     ReplacePreferences,
     replace_preferences,
 )
-from models.messages.notifications.tables import Notification
+from models.messages.notifications.queries import Notification
 from models.messages.push_devices import RegisterPushDevice, push_device, register_push_device
 from tests.support.browsers import Browser
 from tests.support.delivery_stories import attempted, ended, kept_in_temporal, member, tell

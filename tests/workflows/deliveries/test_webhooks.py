@@ -15,9 +15,9 @@ from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.webhook_endpoints import deliveries as fan_out
-from models.messages.webhook_endpoints.tables import webhook_endpoint
+from models.messages.webhook_endpoints.queries import webhook_endpoint
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from tests.support.client import Client

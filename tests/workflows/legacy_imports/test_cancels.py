@@ -5,8 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from models.workspace.legacy_imports.entries import Held
-from models.workspace.legacy_imports.stages import Sample, verify_counts
+from models.workspace.legacy_imports.stages import Held, Sample, verify_counts
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
 from tests.support.legacy_imports import Administrator, folders, left_of, owners, told, whole

@@ -18,7 +18,7 @@ from models.core.base import Id
 from models.data.time_entries.commands import delete_entry
 from models.data.time_entries.rules import EntryStatus
 from models.data.time_entries.tables import time_entry
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from runtime.database import Database
 from runtime.temporal.families import Family
 from tests.support.engine import Engine, graph, node, running_engine

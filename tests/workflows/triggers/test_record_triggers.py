@@ -14,7 +14,7 @@ from models.content.items.commands import archive_item, restore_item, trash_item
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.data.records.commands import write_batch
 from models.data.records.shapes import RecordBatch
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from runtime.errors import ValidationError
 from tests.support.attacks import COMPARED
 from tests.support.engine import Engine, graph, node

@@ -26,7 +26,7 @@ from models.workspace.changes.shapes import (
     CreateAiRun,
     RejectChanges,
 )
-from models.workspace.starters import drafts
+from models.workspace.starters import seeding
 from runtime.errors import ConflictError, InProgressError, NotFoundError
 from runtime.temporal.families import Family
 
@@ -74,7 +74,7 @@ async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
     content = read_as(CreateAiRun, given({"instruction": body.instruction}))
     keys = request.services.keys
-    await drafts.plan_run(request.work, request.actor, keys, request.new_id, content)
+    await seeding.plan_run(request.work, request.actor, keys, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
 
 
@@ -86,7 +86,7 @@ async def get_plan(request: ApiRequest) -> Response:
         planned: ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
     except NotFoundError:
         await own_job(work, actor, Family.CHANGE_PLAN, change_id)
-        planned = await drafts.plan_outcome(work, actor, change_id, last=False)
+        planned = await seeding.plan_outcome(work, actor, change_id, last=False)
     if planned is not None:
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     return page(request, "planning.html", await shell_of(request))

@@ -29,7 +29,7 @@ from models.core.base import Id
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.fields.shapes import FieldShape
-from models.workspace.impact.field_usages import FieldUsages, field_usages
+from models.workspace.impact.queries import FieldUsages, field_usages
 from runtime.errors import ConflictError
 
 router = page_router()

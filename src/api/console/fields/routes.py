@@ -35,7 +35,7 @@ from models.data.fields.queries import get_field
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import CreateField, FieldShape, UpdateField
-from models.workspace.impact.field_usages import field_usages
+from models.workspace.impact.queries import field_usages
 from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError, ValidationError
 

@@ -17,8 +17,7 @@ from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.workspace import impact as api
 from models.core.access.rules import Scope
 from models.core.references.rules import SubjectKind
-from models.workspace.impact.queries import impact
-from models.workspace.impact.shapes import ImpactPlace, ImpactQuestion
+from models.workspace.impact.queries import ImpactPlace, ImpactQuestion, impact
 
 router = page_router()
 

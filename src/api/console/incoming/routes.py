@@ -17,6 +17,14 @@ from api.routers.workspace.legacy_imports import DECIDE, READ, RUN, RUNS, UPLOAD
 from api.run_events import temporal_link
 from models.core.pagination import DEFAULT_LIMIT
 from models.workspace.legacy_imports import commands, queries
+from models.workspace.legacy_imports.queries import (
+    ApproveLegacyImport,
+    CancelLegacyImport,
+    ImportWorkspaceEntry,
+    LegacyImport,
+    RollBackLegacyImport,
+    UpdateImportWorkspace,
+)
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
     MAX_ATTEMPTS,
@@ -29,14 +37,6 @@ from models.workspace.legacy_imports.rules import (
     LegacyImportStatus,
     LifecycleState,
     RollbackState,
-)
-from models.workspace.legacy_imports.shapes import (
-    ApproveLegacyImport,
-    CancelLegacyImport,
-    ImportWorkspaceEntry,
-    LegacyImport,
-    RollBackLegacyImport,
-    UpdateImportWorkspace,
 )
 from runtime.errors import ConflictError, ValidationError
 

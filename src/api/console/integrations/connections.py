@@ -29,7 +29,7 @@ from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATION
 from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
 from models.core.base import Id
-from models.core.pauses.shapes import PauseWork
+from models.core.pauses.queries import PauseWork
 from models.sources.authorizations.commands import disconnect
 from models.sources.connections import commands, queries
 from models.sources.connections.commands import update_connection

@@ -10,15 +10,15 @@ from api.console.words import queried
 from api.kernel.browsers import cookie_name, is_secure, read_cookie, read_session
 from api.kernel.routing import Access, ApiRequest
 from api.kernel.sessions import CALLBACK, SECONDS, Attempt, IdentityProvider
-from models.people import browser_sessions
-from models.people.browser_sessions import (
+from models.people import credentials
+from models.people.credentials import (
     LIFETIME,
     LINK_LIFETIME,
     BegunSession,
     begin_session,
+    browser_session_user,
     end_session,
 )
-from models.people.credentials import browser_session_user
 from models.people.users import find_user, sync_profile
 from runtime.configuration.settings import Settings
 from runtime.errors import NotFoundError
@@ -66,7 +66,7 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
 async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
     request.services.limits.take_visit(request.scope)
-    person = await browser_sessions.person_of_link(request.work, request.path_params["signInToken"])
+    person = await credentials.person_of_link(request.work, request.path_params["signInToken"])
     return bare(request, "link.html", person=person, path=request.url.path, days=LIFETIME.days)
 
 
@@ -74,9 +74,7 @@ async def get_sign_in_link(request: ApiRequest) -> Response:
 async def use_sign_in_link(request: ApiRequest) -> Response:
     """Use up a link, and begin a session."""
     request.services.limits.take_visit(request.scope)
-    session = await browser_sessions.sign_in_by_link(
-        request.work, request.path_params["signInToken"]
-    )
+    session = await credentials.sign_in_by_link(request.work, request.path_params["signInToken"])
     return await begun(request, session, "/")
 
 

@@ -17,7 +17,7 @@ from models.workspace.changes.shapes import (
     ProposeChanges,
     RejectChanges,
 )
-from models.workspace.starters import drafts, seeding
+from models.workspace.starters import seeding
 from models.workspace.starters.shapes import (
     DraftWorkspace,
     SeedDraft,
@@ -48,12 +48,12 @@ async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[Sta
     If the caller has ai:write in a workspace with a model, the model writes the plan. Otherwise, or
     if the model returns no plan within a minute, rules write it.
     """
-    asker = await drafts.with_model(request.work, request.principal, request.roles)
+    asker = await seeding.with_model(request.work, request.principal, request.roles)
     if asker is None:
-        return Data(drafts.draft_by_rules(body.description, body.locale))
-    draft = drafts.ModelDraft(asker, request.new_id, body)
-    await drafts.accept_draft(request.work, draft)
-    poll, forget = partial(drafts.draft_outcome, draft), partial(drafts.forget_draft, draft)
+        return Data(seeding.draft_by_rules(body.description, body.locale))
+    draft = seeding.ModelDraft(asker, request.new_id, body)
+    await seeding.accept_draft(request.work, draft)
+    poll, forget = partial(seeding.draft_outcome, draft), partial(seeding.forget_draft, draft)
     return request.deferred(poll, within=DRAFT_SECONDS, then=forget)
 
 
@@ -122,12 +122,12 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
     Uses the model of the workspace. Without a model, or if it returns no plan, rules are used.
     """
     actor, keys, run_id = request.actor, request.services.keys, request.new_id
-    planned = await drafts.plan_run(request.work, actor, keys, run_id, body)
+    planned = await seeding.plan_run(request.work, actor, keys, run_id, body)
     if planned is not None:
         return Data(planned)
 
     async def poll(work: UnitOfWork, last: bool) -> ChangeSetDetail | None:
-        return await drafts.plan_outcome(work, actor, run_id, last=last)
+        return await seeding.plan_outcome(work, actor, run_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
 

@@ -8,7 +8,7 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.event_streams import EventStream, with_keepalive
 from api.run_events import LegacyImportWatch, run_events, temporal_link
 from models.workspace.legacy_imports import commands, queries
-from models.workspace.legacy_imports.shapes import (
+from models.workspace.legacy_imports.queries import (
     CreateLegacyImport,
     LegacyImport,
 )

@@ -33,7 +33,7 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import ID, MOMENT, TEMPORAL, TEXT, object_of
 from models.core.pagination import Page, PageRequest
-from models.core.pauses.shapes import WAITING_FOR
+from models.core.pauses.queries import WAITING_FOR
 from models.sources.outbound_limits.queries import waits_of
 from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now, wire_timestamp

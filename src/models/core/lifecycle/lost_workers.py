@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
+    Index,
     Select,
     bindparam,
     case,
@@ -28,15 +29,37 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.core.lifecycle.tables import WorkSuspect, work_suspect
 from models.core.pauses.intents import is_resting
 from runtime.database import UnitOfWork, Work
-from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal.outbox import Intent, outbox
+
+
+class WorkSuspect(SQLModel, table=True):
+    """Work that was open when a worker started: the worker before it may have been lost with it.
+
+    `lost` counts the workers that it was executed by and that gave no report of it; `held_by` is
+    the process that executes it now, as `host:pid`. Quarantined work is executed in a process of
+    its own.
+    """
+
+    __tablename__ = "work_suspect"
+    __table_args__ = (Index("ix_work_suspect_suspected_at", "suspected_at"),)
+
+    id: Id = Field(primary_key=True)
+    lost: int
+    suspected_at: datetime = Field(sa_type=Timestamp)
+    held_by: str | None = None
+    quarantined_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+work_suspect = table_of(WorkSuspect)
+
 
 FindLost = Callable[[UnitOfWork], Awaitable[datetime | None]]
 """Gives the time at which a queue lost its last worker; None while all have one."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
-from models.core.pauses.intents import gather_starts
+from models.core.pauses.intents import Pause, RestingIntent, gather_starts, pause, resting_intent
 from models.core.pauses.rules import (
     CHUNK,
     CROWDED_PAUSE,
@@ -30,7 +30,6 @@ from models.core.pauses.rules import (
     next_holder,
     seconds_after,
 )
-from models.core.pauses.tables import Pause, RestingIntent, pause, resting_intent
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.processes.fault_injection import FaultPoint, inject_fault

@@ -14,11 +14,15 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from models.core.schedules.cron import ALL_DAYS, ALL_HOURS, ALL_MONTHS, ALL_WEEKDAYS, Cron
 from models.core.schedules.timetables import (
+    ALL_DAYS,
+    ALL_HOURS,
+    ALL_MONTHS,
+    ALL_WEEKDAYS,
     EARLIEST,
     LAST_YEAR,
     ClockChange,
+    Cron,
     Timetable,
     clock_changes,
     cron_times,

@@ -27,10 +27,11 @@ from models.messages.notification_preferences import (
 from models.messages.notifications.queries import (
     ArchiveNotifications,
     MarkRead,
+    Notification,
     NotificationsArchived,
     NotificationsRead,
+    notification,
 )
-from models.messages.notifications.tables import Notification, notification
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.people.members import roles_among

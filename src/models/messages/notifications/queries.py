@@ -1,4 +1,4 @@
-"""Notifications on the wire, read always as one user's own, with the pages of their subjects."""
+"""Notifications: their table, read always as one user's own, with the pages of their subjects."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -6,7 +6,19 @@ from typing import Annotated, Any, Protocol, Self
 from uuid import UUID
 
 from pydantic import Field, model_validator
-from sqlalchemy import ColumnElement, Select, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    ForeignKeyConstraint,
+    Index,
+    Select,
+    func,
+    select,
+    text,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id, Input, JsonObject, Moment, Shape
@@ -25,9 +37,48 @@ from models.core.page_addresses import (
 from models.core.pagination import Listed, PageRequest
 from models.core.statements import first_rows_of_each
 from models.messages.notification_preferences import NotificationKind
-from models.messages.notifications.tables import notification
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
+from runtime.postgresql.schema import Timestamp, one_of, table_of
+
+_ORDER = ("user_id", "workspace_id", "created_at", "id")
+
+
+class Notification(SQLModel, table=True):
+    """A message to one user in one workspace."""
+
+    __tablename__ = "notification"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        one_of("kind", NotificationKind),
+        Index("ix_notification_all", *_ORDER),
+        Index("ix_notification_kept", *_ORDER, postgresql_where=text("archived_at IS NULL")),
+        Index(
+            "ix_notification_unread",
+            *_ORDER,
+            postgresql_where=text("read_at IS NULL AND archived_at IS NULL"),
+        ),
+    )
+
+    id: Id = TableField(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    kind: str
+    title: str
+    body: str
+    item_id: Id | None = None
+    record_id: Id | None = None
+    run_id: Id | None = None
+    actor_user_id: Id | None = None
+    data: dict[str, Any] = TableField(sa_type=JSONB)
+    read_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    archived_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    created_at: datetime = TableField(sa_type=Timestamp)
+
+
+notification = table_of(Notification)
+
 
 MAX_NAMED = 500
 

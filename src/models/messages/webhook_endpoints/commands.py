@@ -14,14 +14,17 @@ from models.messages.deliveries.commands import (
 from models.messages.deliveries.lines import forget_line, try_now
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.queries import (
+    ENDPOINTS,
     CreateWebhookEndpoint,
     IssuedWebhookEndpoint,
     UpdateWebhookEndpoint,
     WebhookDeliveryBody,
+    WebhookEndpoint,
     WebhookEndpointBody,
     delivery_body,
     endpoint_circuits,
     find_delivery,
+    webhook_endpoint,
     with_circuit,
 )
 from models.messages.webhook_endpoints.rules import (
@@ -31,7 +34,6 @@ from models.messages.webhook_endpoints.rules import (
     DisabledReason,
     secret_place,
 )
-from models.messages.webhook_endpoints.tables import ENDPOINTS, WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_signing import SECRET_BYTES, secret_text
 from models.messages.workspace_events.log import head
 from runtime.clock import wire_timestamp

@@ -24,8 +24,8 @@ from models.messages.deliveries.commands import (
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
+from models.messages.webhook_endpoints.queries import WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
-from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.log import (
     EventRow,
     events_between,

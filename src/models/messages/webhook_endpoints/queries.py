@@ -1,4 +1,4 @@
-"""Webhook endpoints and what was delivered to them, on the wire and read."""
+"""Webhook endpoints, whose secrets are stored sealed only, and what was delivered to them, read."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -6,23 +6,86 @@ from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
-from sqlalchemy import Select, select, true
+from sqlalchemy import (
+    BigInteger,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    Select,
+    Text,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, example
+from models.core.bounds import Bound
 from models.core.http_requests import CallableUrl, hidden_url
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
+from models.core.repository import Repository
 from models.messages.deliveries.commands import DELIVERY, DeliveryRow, deliveries_by
 from models.messages.deliveries.lines import CircuitBody, circuits_of
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
-from models.messages.webhook_endpoints.tables import ENDPOINTS, WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.rules import EventType
-from runtime.crypto import KeyRing
+from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, columns_of
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
+
+
+class WebhookEndpoint(SQLModel, table=True):
+    """A server that is told of events; without `event_types` of all of them.
+
+    Events up to `log_position` have become deliveries. `failing_since` is the first failure after
+    the last success.
+    """
+
+    __tablename__ = "webhook_endpoint"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        one_of("disabled_reason", DisabledReason),
+        Index("ix_webhook_endpoint_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        partial_index("ix_webhook_endpoint_enabled", "workspace_id", where="enabled"),
+    )
+
+    id: Id = TableField(primary_key=True)
+    workspace_id: Id
+    url: str
+    description: str | None = None
+    event_types: list[str] = TableField(sa_type=ARRAY(Text))
+    enabled: bool
+    disabled_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    disabled_reason: str | None = None
+    failing_since: datetime | None = TableField(default=None, sa_type=Timestamp)
+    sealed_secret: bytes = TableField(
+        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+    )
+    sealed_previous_secret: bytes | None = TableField(
+        default=None, sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+    )
+    previous_secret_until: datetime | None = TableField(default=None, sa_type=Timestamp)
+    log_position: int = TableField(sa_type=BigInteger)
+    created_by_user_id: Id
+    created_at: datetime = TableField(sa_type=Timestamp)
+    updated_at: datetime = TableField(sa_type=Timestamp)
+
+
+webhook_endpoint = table_of(WebhookEndpoint)
+
+ENDPOINTS = Repository(
+    "endpoint",
+    webhook_endpoint,
+    WebhookEndpoint,
+    limit=Bound(webhook_endpoint, 50, "endpoints"),
+)
+
 
 Description = Annotated[str, Field(max_length=1_000)]
 EventTypes = Annotated[

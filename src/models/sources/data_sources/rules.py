@@ -24,8 +24,7 @@ from models.core.http_requests import (
     restored,
 )
 from models.core.keys import Key
-from models.core.schedules.cron import cron_problem, parse_cron
-from models.core.schedules.timetables import EARLIEST, Timetable, Timing
+from models.core.schedules.timetables import EARLIEST, Timetable, Timing, cron_problem, parse_cron
 from models.core.values import Timezone
 from models.data.fields.rules.fields import OPTION_KINDS, STORED_KINDS, FieldKind
 from models.data.fields.shapes import MAX_OPTIONS, CreateOption

@@ -7,9 +7,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
-from models.core.pauses.queries import MOST_COUNTED
+from models.core.pauses.queries import MOST_COUNTED, PauseShape
 from models.core.pauses.rules import PauseState
-from models.core.pauses.shapes import PauseShape
 from models.core.revisions import next_updated_at
 from models.sources.connections.queries import get_connection
 from models.sources.outbound_limits.queries import (

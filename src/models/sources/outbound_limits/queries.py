@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
 from models.core.pagination import Listed, PageRequest
+from models.core.pauses.queries import WaitCause, WaitKind
 from models.core.pauses.rules import PauseCause
-from models.core.pauses.shapes import WaitCause, WaitKind
 from models.sources.connections.queries import seen_connections
 from models.sources.outbound_limits.rules import (
     LEAST_PER_SECOND,

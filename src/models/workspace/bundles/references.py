@@ -1,4 +1,4 @@
-"""Replacing the ids of a bundle by ids of the workspace it goes to, and remembering both."""
+"""Replacing the ids of a bundle by ids of the workspace it goes to; the table remembers both."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    Index,
     Select,
     Text,
     Uuid,
@@ -20,11 +21,39 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.bundles import USER, BundleKind, Findings, ImportTarget, Row, ids_in, rewritten
-from models.workspace.bundles.tables import import_id_map
 from runtime.database import UnitOfWork, columns_of
+from runtime.postgresql.schema import table_of
+
+
+class ImportId(SQLModel, table=True):
+    """The id that a row of a bundle gets, or has got.
+
+    `entry_id` is the workspace of the import run. Checking writes the rows, applying and rolling
+    back read them. A person has the kind `user`, and the id of the user who stands for them.
+    """
+
+    __tablename__ = "import_id_map"
+    __table_args__ = (
+        Index("ix_import_id_map_run_id", "run_id"),
+        Index(
+            "ix_import_id_map_entry_id_source_kind_target_id",
+            *("entry_id", "source_kind", "target_id"),
+        ),
+    )
+
+    run_id: Id
+    entry_id: Id = Field(primary_key=True)
+    source_id: Id = Field(primary_key=True)
+    source_kind: str = Field(primary_key=True)
+    target_id: Id
+
+
+import_id_map = table_of(ImportId)
+
 
 Ids = Mapping[str, Mapping[str, str]]
 """Source id → target id, by kind."""

@@ -1,11 +1,16 @@
 """The places that name a thing, found in the definitions of its workspace when they are asked for.
 
 Each resource says what its definitions name; here all of them are asked. Places that the caller may
-not see are counted without being named.
+not see are counted without being named. What names each field of a database is at the end: a person
+looks at it before they delete one.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
 
 from models.automation.actions.store import action_definitions
 from models.automation.alert_rules.queries import rule_definitions
@@ -17,11 +22,20 @@ from models.content.items.queries import find_item, item_of_target, seen_items
 from models.content.items.rules import ItemKind
 from models.content.surfaces.queries import block_definitions
 from models.core.access.rules import Actor, Scope
-from models.core.base import Id
-from models.core.references.rules import Definition, Reference, Sought, Subject, SubjectKind
-from models.data.fields.queries import inverse_of, seen_field
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Shape, example
+from models.core.references.rules import (
+    Access,
+    Definition,
+    Reference,
+    Sought,
+    Subject,
+    SubjectKind,
+    field_subject,
+)
+from models.data.databases.shapes import DatabaseDetail
+from models.data.fields.queries import inverse_of, load_catalog, seen_field, seen_labels
 from models.data.fields.references import field_definitions
-from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.shapes import FieldShape
 from models.data.forms.queries import form_definitions
 from models.data.record_templates import template_definitions
@@ -32,16 +46,97 @@ from models.people.members import get_member
 from models.sources.connections.queries import get_connection
 from models.sources.data_sources.queries import data_source_definitions
 from models.sources.mounts.queries import mount_definitions
-from models.workspace.impact.shapes import (
-    MAX_PLACES,
-    Change,
-    ImpactAnswer,
-    ImpactPlace,
-    ImpactQuestion,
-)
 from models.workspace.share_links.links import link_definitions
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
+
+MAX_PLACES = 500
+"""Places of one answer."""
+
+
+class Change(StrEnum):
+    """The change whose impact is asked for."""
+
+    DELETE = "delete"
+    RENAME = "rename"
+    CONVERT = "convert"
+
+
+_BY_KEY = frozenset({SubjectKind.FIELD, SubjectKind.OPTION, SubjectKind.SECRET})
+
+
+class ImpactQuestion(Input):
+    """Body of get impact: a thing, and the change that is planned.
+
+    `id` is that of the thing; of an option it is the id of its field, of a form that of its item.
+    `key` is the key of the option, or the name of the secret. `rename` is a change of the key of a
+    field or an option, or of the name of a secret; `convert` is for fields.
+    """
+
+    model_config = example({"kind": "field", "id": EXAMPLE_ID, "change": "delete"})
+
+    kind: Annotated[SubjectKind, Field(strict=False)]
+    id: InputId | None = None
+    key: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    change: Annotated[Change, Field(strict=False)] = Change.DELETE
+
+    @model_validator(mode="after")
+    def _names_a_thing(self) -> Self:
+        named = self.kind in (SubjectKind.SECRET, SubjectKind.OPTION)
+        if (self.key is not None) is not named:
+            raise ValueError("takes key for an option or a secret, and only there")
+        if (self.id is None) is not (self.kind is SubjectKind.SECRET):
+            raise ValueError("takes id for everything but a secret")
+        if self.change is Change.RENAME and self.kind not in _BY_KEY:
+            raise ValueError("can be renamed without any impact: it is named by its id")
+        if self.change is Change.CONVERT and self.kind is not SubjectKind.FIELD:
+            raise ValueError("cannot be converted: only fields can")
+        return self
+
+
+class ImpactPlace(Shape):
+    """A place that names the thing.
+
+    `kind` and `id` name the definition: an automation, a view, a field, a form by its item.
+    `path` leads to the place in it; `nodeId`, `version` and `state` say where in an automation. An
+    `automation_run` means the `runs` open runs of that version. With `breaks` the place fails after
+    the change; otherwise the platform changes it, too, or it keeps working.
+    """
+
+    kind: str
+    id: Id
+    label: str
+    path: str
+    access: Access
+    breaks: bool
+    node_id: str | None = None
+    version: int | None = None
+    state: str | None = None
+    runs: int | None = None
+    item_id: Id | None = None
+    database_id: Id | None = None
+
+
+class ImpactAnswer(Shape):
+    """The places that name a thing, the breaking ones first, at most 500.
+
+    `total` counts all places, `breaking` the ones that break. Places that the caller may not see
+    are in `total` and counted by `hidden`, and are not listed.
+    """
+
+    kind: SubjectKind
+    label: str
+    change: Change
+    places: list[ImpactPlace]
+    total: int
+    breaking: int
+    hidden: int
+
+    @property
+    def is_listed_in_part(self) -> bool:
+        """True when there are more places to show than are listed."""
+        return self.total - self.hidden > len(self.places)
+
 
 Definitions = Callable[[UnitOfWork, Actor, Sought], Awaitable[Sequence[Definition]]]
 
@@ -300,3 +395,98 @@ _FINDERS: Mapping[SubjectKind, _Finder] = {
     SubjectKind.WEBHOOK_ENDPOINT: _endpoint,
     SubjectKind.MEMBER: _member,
 }
+
+
+_REMOVED_FROM = ("view", "record_template", "form")
+"""Kinds of definitions that lose a deleted field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldUsages:
+    """The places that name a field, by their labels.
+
+    While `fields` are computed from it, among them `unseen` of databases that the reader does not
+    see, it cannot be deleted. What is in `removed_from` loses it, and what is in `broken` fails
+    without it; `hidden` places are neither listed in the one nor in the other.
+    """
+
+    fields: Sequence[str]
+    unseen: int
+    removed_from: Sequence[str]
+    broken: Sequence[str]
+    hidden: int
+    inverse: str | None
+    """The database whose side of the relation is deleted with it, if the reader sees it."""
+
+    @property
+    def is_needed(self) -> bool:
+        """True while other fields are computed from it."""
+        return bool(self.fields or self.unseen)
+
+
+async def field_usages(
+    work: UnitOfWork, actor: Actor, database: DatabaseDetail
+) -> dict[str, FieldUsages]:
+    """The usages of each field of a database, by its key."""
+    catalog = await load_catalog(work, actor.workspace_id, [database.id])
+    labels = await seen_labels(work, actor, catalog.keys())
+    own = str(database.id)
+    by_key: dict[str, list[Naming]] = {}
+    for naming in await namings_of(work, actor, Sought(subject=Subject(SubjectKind.FIELD, own))):
+        by_key.setdefault(naming.reference.subject.key, []).append(naming)
+    usages = {}
+    for key, spec in catalog[database.id].items():
+        inverse = next(_inverse(catalog, spec), None)
+        namings = by_key.get(key, [])
+        if inverse is not None:
+            of_inverse = Sought(subject=field_subject(str(spec.target_id), inverse.key))
+            namings = [*namings, *await namings_of(work, actor, of_inverse)]
+        sides = {spec.id} if inverse is None else {spec.id, inverse.id}
+        label = labels.get(spec.target_id) if inverse is not None else None
+        usages[key] = _usages(namings, sides, label)
+    return usages
+
+
+def _inverse(catalog: Mapping[Id, FieldSpecs], spec: FieldSpec) -> Iterator[FieldSpec]:
+    """The other side of a relation; none of a symmetric one, which is its own."""
+    if spec.relation and spec.inverse_id != spec.id:
+        others = catalog.get(spec.target_id, {}).values()
+        yield from (other for other in others if other.id == spec.inverse_id)
+
+
+def _usages(namings: Sequence[Naming], sides: set[Id], inverse: str | None) -> FieldUsages:
+    """The usages in these namings; what names one side of a relation in the other is nnaming."""
+    others = [naming for naming in namings if naming.definition.id not in sides]
+    computed = [naming for naming in others if naming.definition.kind == "field"]
+    places = [
+        naming for naming in others if naming.definition.kind not in ("field", "record_layout")
+    ]
+    visible = [naming for naming in places if naming.seen]
+    return FieldUsages(
+        fields=_distinct_labels(naming.definition.label for naming in computed if naming.seen),
+        unseen=len({naming.definition.id for naming in computed if not naming.seen}),
+        removed_from=_distinct_labels(
+            _named(naming) for naming in visible if naming.reference.cleared
+        ),
+        broken=_distinct_labels(
+            _named(naming) for naming in visible if not naming.reference.cleared
+        ),
+        hidden=len({naming.definition.id for naming in places if not naming.seen}),
+        inverse=inverse,
+    )
+
+
+def _distinct_labels(labels: Iterator[str]) -> Sequence[str]:
+    return list(dict.fromkeys(labels))
+
+
+def _named(naming: Naming) -> str:
+    """A definition as a list of places shows it: `Automation “Ship orders”, node pack, draft`."""
+    definition, reference = naming.definition, naming.reference
+    noun = definition.kind.replace("_", " ").capitalize()
+    parts = [f"{noun} “{definition.label}”"]
+    if reference.node:
+        parts.append(f"node {reference.node}")
+    if definition.state is not None:
+        parts.append(f"version {definition.version}, {definition.state}")
+    return ", ".join(parts)

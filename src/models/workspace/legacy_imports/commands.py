@@ -21,6 +21,12 @@ from models.workspace.legacy_imports.executions import (
     start_execution,
 )
 from models.workspace.legacy_imports.queries import (
+    ApproveLegacyImport,
+    CancelLegacyImport,
+    CreateLegacyImport,
+    LegacyImport,
+    RollBackLegacyImport,
+    UpdateImportWorkspace,
     entries_of,
     find_entry,
     find_run,
@@ -43,14 +49,6 @@ from models.workspace.legacy_imports.rules import (
     LegacyImportStatus,
     Mode,
     RollbackState,
-)
-from models.workspace.legacy_imports.shapes import (
-    ApproveLegacyImport,
-    CancelLegacyImport,
-    CreateLegacyImport,
-    LegacyImport,
-    RollBackLegacyImport,
-    UpdateImportWorkspace,
 )
 from models.workspace.legacy_imports.tables import (
     LEGACY_IMPORTS,

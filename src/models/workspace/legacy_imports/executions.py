@@ -17,7 +17,6 @@ from models.people.workspaces import reveal_workspace
 from models.workspace.bundles.applying import conclude, show
 from models.workspace.bundles.references import forget_run
 from models.workspace.bundles.unpacking import load_contents, remove_unpacked
-from models.workspace.legacy_imports.entries import Held
 from models.workspace.legacy_imports.queries import decisive, entries_of
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
@@ -31,6 +30,7 @@ from models.workspace.legacy_imports.rules import (
     StepKind,
     next_step,
 )
+from models.workspace.legacy_imports.stages import Held
 from models.workspace.legacy_imports.tables import (
     LEGACY_IMPORTS,
     LegacyImportRun,

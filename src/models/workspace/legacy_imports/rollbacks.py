@@ -31,13 +31,13 @@ from models.messages.workspace_events.log import purge_events_of
 from models.people.workspaces import purge_workspace
 from models.workspace.bundles.references import forget_gone, forget_ids, newest_targets, targets_of
 from models.workspace.bundles.registry import KINDS
-from models.workspace.legacy_imports.entries import Held, record
 from models.workspace.legacy_imports.rules import (
     ImportStage,
     LegacyImportStatus,
     LifecycleState,
     RollbackState,
 )
+from models.workspace.legacy_imports.stages import Held, record
 from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
 

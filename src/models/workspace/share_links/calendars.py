@@ -12,7 +12,7 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import as_text
 from models.data.records.queries import query_records
 from models.data.records.shapes import MAX_QUERY_LIMIT, RecordDetail, RecordQuery
-from models.workspace.share_links.records import SharedTable, shared_table
+from models.workspace.share_links.content import SharedTable, shared_table
 from models.workspace.share_links.visitors import Visitor
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

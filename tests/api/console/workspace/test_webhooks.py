@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import update
 
 from models.core.access.rules import Role
-from models.messages.deliveries.tables import delivery
+from models.messages.deliveries.commands import delivery
 from tests.support.client import Client
 from tests.support.settings_pages import (
     HOSTILE,

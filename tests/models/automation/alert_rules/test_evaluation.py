@@ -18,8 +18,8 @@ from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.messages.deliveries.tables import delivery
-from models.messages.notifications.tables import notification
+from models.messages.deliveries.commands import delivery
+from models.messages.notifications.queries import notification
 from models.people.workspaces import workspace_member
 from models.sources.connections.commands import create_connection
 from models.sources.connections.queries import note_failure, note_success

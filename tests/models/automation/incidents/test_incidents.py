@@ -24,7 +24,7 @@ from models.automation.incidents.tables import (
 )
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.notifications.tables import notification
+from models.messages.notifications.queries import notification
 from models.messages.workspace_events.log import workspace_event
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError

@@ -4,9 +4,8 @@ from sqlalchemy import select, update
 
 from cli.families.background import Deliveries
 from models.core.lifecycle.lost_workers import suspect_work, suspected_work
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, delivery
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.deliveries.tables import delivery
 from models.messages.jobs.store import JOBS, accept_job
 from runtime.ids import new_id
 from runtime.temporal.families import Family

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
-from models.core.schedules.cron import Cron, parse_cron
 from models.core.schedules.timetables import (
+    Cron,
     Timetable,
     clock_changes,
     clock_notes,
     due_run_id,
     fire_note,
+    parse_cron,
 )
 
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import insert
 
 from models.core.base import Id
+from models.messages.deliveries.commands import delivery
 from models.messages.deliveries.lines import purge_deliveries
 from models.messages.deliveries.rules import DeliveryStatus
-from models.messages.deliveries.tables import delivery
 from runtime.ids import new_id
 from tests.support.ageing import ago, ids_of, purged
 from tests.support.spaces import Space

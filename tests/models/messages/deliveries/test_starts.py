@@ -5,10 +5,9 @@ from datetime import timedelta
 from sqlalchemy import update
 
 from models.core.base import Id
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, delivery
+from models.messages.deliveries.lines import start_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.deliveries.starts import start_deliveries
-from models.messages.deliveries.tables import delivery
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from tests.support.spaces import Space

@@ -16,8 +16,8 @@ from models.core.bundles import Findings, ImportTarget, rewritten
 from models.messages.jobs.store import JOB, jobs_of
 from models.people.members import members_of
 from models.people.workspaces import add_member
+from models.workspace.bundles.references import import_id_map
 from models.workspace.bundles.registry import KIND_OF
-from models.workspace.bundles.tables import import_id_map
 from models.workspace.bundles.unpacking import unpack
 from runtime.configuration.settings import Settings
 from runtime.ids import new_id

@@ -2,8 +2,7 @@
 
 import pytest
 
-from models.workspace.starters.drafts import draft_by_rules, plan_by_rules
-from models.workspace.starters.seeding import vocabulary
+from models.workspace.starters.seeding import draft_by_rules, plan_by_rules, vocabulary
 from models.workspace.starters.shapes import NodeType, StarterPlan
 
 

@@ -2,7 +2,7 @@
 
 The library bounds the iterations of one evaluation and the depth of one text, not what a value or a
 type grows to. So a program is evaluated in this process only when it is provably small for its data
-(`bounds`); everything else is evaluated in a bounded child process.
+(`is_small`); everything else is evaluated in a bounded child process.
 """
 
 import json
@@ -19,9 +19,17 @@ from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
 from models.core.expressions.rules import cel_text
-from models.core.expressions.rules.bounds import ELEMENT, Extent, extent_of, is_small
 from models.core.expressions.rules.cel_text import names, tokens
-from models.core.expressions.rules.checks import LARGEST, Outcome, constant_problem, largest_type
+from models.core.expressions.rules.checks import (
+    ELEMENT,
+    LARGEST,
+    Extent,
+    Outcome,
+    constant_problem,
+    extent_of,
+    is_small,
+    largest_type,
+)
 from models.core.expressions.rules.errors import (
     ExpressionError,
     ExpressionLimitError,

@@ -285,7 +285,7 @@ class _NullsWriter(TreeWriter):
 
 
 COST = 160.0
-"""The most that one operation costs more than it does in CEL, in the unit of `bounds`."""
+"""The most that one operation costs more than it does in CEL, in the unit of `checks`."""
 
 _EXACT = Context(prec=15, traps=[Inexact, InvalidOperation, DivisionByZero])
 _UNUSED_IDS = 2_000_000

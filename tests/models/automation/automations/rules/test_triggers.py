@@ -10,7 +10,7 @@ from models.automation.automations.rules.triggers.configs import (
     trigger_problems,
 )
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
-from models.core.schedules.cron import cron_problem
+from models.core.schedules.timetables import cron_problem
 from runtime.errors import ValidationError
 
 EXAMPLES: dict[str, dict[str, Any]] = {

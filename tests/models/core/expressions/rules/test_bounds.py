@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.core.expressions.rules.bounds import extent_of
+from models.core.expressions.rules.checks import extent_of
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
 from tests.support.attacks import GROWING

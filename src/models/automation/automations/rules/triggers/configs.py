@@ -27,8 +27,13 @@ from models.automation.automations.rules.triggers.kinds import (
 )
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
-from models.core.schedules.cron import cron_problem, parse_cron
-from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable
+from models.core.schedules.timetables import (
+    EARLIEST,
+    LAST_YEAR,
+    Timetable,
+    cron_problem,
+    parse_cron,
+)
 from models.core.values import is_timezone
 from runtime.errors import Detail, ValidationError
 

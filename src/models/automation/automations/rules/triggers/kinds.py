@@ -26,8 +26,7 @@ from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.http_requests import HeaderName
 from models.core.openapi import documented_as
-from models.core.schedules.cron import parse_cron
-from models.core.schedules.timetables import CATCHUP_SECONDS, Overlap, Timetable
+from models.core.schedules.timetables import CATCHUP_SECONDS, Overlap, Timetable, parse_cron
 from models.messages.events.rules import RECORD_SUBSCRIPTIONS, EventKind
 from runtime.ids import parse_id
 
