@@ -24,8 +24,8 @@ from bench.figures import Figure, quantile
 from bench.floor_feed import LINE, floor_feed
 from bench.platform import Platform
 from bench.rounds import Rounds
+from cli.supervisor.development import ensure_issuer
 from runtime.database import Database
-from runtime.development_issuer import ensure_issuer
 from runtime.postgresql.notifier import Notifier
 
 CLIENTS = 500

@@ -12,8 +12,7 @@ from uuid import UUID
 from fastapi import Depends, FastAPI, Header, HTTPException
 from pydantic import BaseModel
 
-from api.kernel.authentication import Caller, authenticate
-from api.kernel.authorization import RESOURCES
+from api.kernel.authorization import RESOURCES, Caller, authenticate
 from api.kernel.services import Services
 from api.kernel.sessions import KeyToken
 from api.routers.service import Health

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 import runtime.processes.bounded_processes
+from cli.supervisor.development import DevelopmentIssuer, ensure_issuer
 from cli.supervisor.state import choose_port
 from models.registrations import register_models
 from runtime.configuration.sections import ProviderSettings
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
-from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.endpoint import Serve, serving

@@ -15,8 +15,7 @@ from activities.automation_runs.runs import GraphCache, RunCache
 from activities.deliveries.push import Pusher
 from activities.language_model.asking import LanguageModel
 from activities.outbox.relay import RunStarts
-from activities.providers.adapters import adapters_of
-from activities.providers.calls import ProviderResources, Providers
+from activities.providers.adapters import ProviderResources, Providers, adapters_of
 from activities.sources.fetchers import Fetchers
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.messages.push_devices import PushProvider

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cli.client.event_commands import events
+from cli.client.events import events
 from cli.client.impact import impact
 from cli.client.import_commands import import_file, legacy_import, refresh
-from cli.client.incident_commands import incidents
+from cli.client.incidents import incidents
 from cli.client.profiles import profile
-from cli.client.run_commands import runs
+from cli.client.runs import runs
 from cli.convert.command import convert
 from cli.deploy.command import deploy
 from cli.doctor import doctor

@@ -132,7 +132,7 @@ def session(
     name: Annotated[str | None, typer.Option(help="Name of the person.")] = None,
 ) -> None:
     """Print a session token for development, valid for 30 days."""
-    from runtime.development_issuer import ensure_issuer, is_issuer
+    from cli.supervisor.development import ensure_issuer, is_issuer
 
     with reported():
         if not is_issuer(state_dir):

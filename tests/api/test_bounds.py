@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.automation.alert_rules.queries import RULES
 from models.automation.saved_run_filters import FILTERS
 from models.automation.secrets.store import SECRETS
@@ -24,7 +25,6 @@ from models.people.oauth_clients import CHOICES
 from models.sources.connections.queries import CONNECTIONS
 from models.sources.outbound_limits.tables import LIMITS
 from models.workspace.changes.requests import PROPOSED
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.admins import admin_session
 from tests.support.client import Client
 from tests.support.spaces import Space

@@ -16,6 +16,7 @@ from sqlalchemy import LargeBinary, Text, cast, func, select, update
 import models.tables  # noqa: F401  # every table
 from api.app import create_app
 from api.kernel.services import Services, secret_keys
+from cli.supervisor.development import DevelopmentIssuer
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.store import workspace_secret
 from models.core.secret_keys import (
@@ -37,7 +38,6 @@ from models.workspace.share_links.links import outdated_links
 from runtime.configuration.settings import Settings
 from runtime.crypto import KEY_ID_BYTES, KeyRing, sealed_columns
 from runtime.database import Database
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.postgresql.schema import metadata
 from tests.contract.furnished import Furnished, furnish
 from tests.support.client import Client, Contract

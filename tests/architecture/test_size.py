@@ -36,7 +36,6 @@ SMALL = {
     "api/routers/workspace/impact.py": "its operations pass on to the impact of changes",
     "models/data/databases/queries.py": "a dozen files read databases by it, and change none",
     # Registries, and one line for each thing of a kind.
-    "activities/providers/adapters.py": "the registry of adapters",
     "models/registrations.py": "the registry of what resources give to lower resources",
     # Rules, enumerations and shapes of a resource that others import without the rest of it.
     "models/automation/actions/shapes.py": "the rules of change sets import it",
@@ -82,7 +81,6 @@ SMALL = {
     "cli/convert/command.py": "a command, which loads what it runs when it is called",
     "cli/main.py": "the entry point, which loads next to nothing",
     "cli/quarantine/command.py": "a command, which loads what it runs when it is called",
-    "cli/supervisor/development.py": "commands name the local issuer by it, and start nothing",
     "cli/supervisor/first_workspace.py": "a child loads it late: the supervisor knows no models",
     "cli/worker_parts.py": "workers of both kinds open their parts by it",
     "models/migrations/env.py": "Alembic reads it by its path",

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role, Scope
-from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation
 from tests.support.admins import admin_session

@@ -13,10 +13,10 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.tables import metadata
 from models.workspace.changes.differences import REPORTED
 from runtime.configuration.settings import Settings
-from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.conftest import Furnishing

@@ -14,10 +14,10 @@ import pytest_asyncio
 from jsonschema_rs import Draft202012Validator, Registry
 from sqlalchemy import select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.people.request_logs import request_log
 from runtime.configuration.sections import ProviderSettings
 from runtime.configuration.settings import Settings
-from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.conftest import Furnishing

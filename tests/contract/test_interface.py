@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.furnished import Furnished
 from tests.contract.interface_document import Row, Schema, answer, rows, section

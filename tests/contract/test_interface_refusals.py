@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.catalogue import VARIANTS
 from tests.contract.furnished import Furnished

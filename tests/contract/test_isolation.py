@@ -15,12 +15,12 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert, literal, select, update
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import ROLE_SCOPES, Level, Role, Scope
 from models.people.api_keys import api_key, new_token
 from models.people.workspaces import workspace as workspace_table
 from runtime.crypto import KeyRing
-from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import Callers, caller_of
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.conftest import Furnishing

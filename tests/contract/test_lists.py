@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx2
 import pytest
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.contract.callers import caller_of
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.conftest import Furnishing

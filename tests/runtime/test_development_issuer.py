@@ -6,7 +6,7 @@ from pathlib import Path
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from runtime.development_issuer import ensure_issuer
+from cli.supervisor.development import ensure_issuer
 
 
 def test_the_key_stays_and_is_private(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from runtime.development_issuer import DevelopmentIssuer, mint_session
+from cli.supervisor.development import DevelopmentIssuer, mint_session
 
 
 def admin_session(issuer: DevelopmentIssuer, email: str | None = None) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from api.app import create_app
+from cli.supervisor.development import ensure_issuer
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports import stages
 from models.workspace.legacy_imports.rules import ImportStage
@@ -13,7 +14,6 @@ from models.workspace.legacy_imports.stages import Held
 from runtime.configuration.sections import ProviderSettings
 from runtime.configuration.settings import Settings
 from runtime.database import Database, UnitOfWork
-from runtime.development_issuer import ensure_issuer
 from runtime.errors import ConflictError
 from runtime.object_store import ObjectStore
 from runtime.temporal.families import Family

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import delete, select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.people.api_keys import issue_key
 from models.people.users import app_user, sync_profile
@@ -13,7 +14,6 @@ from models.people.workspaces import CreateWorkspace, add_member, create_workspa
 from runtime.configuration.sections import DEVELOPMENT_ISSUER
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.development_issuer import DevelopmentIssuer
 
 MASTER_SECRET = "a master secret that only tests use and that is long enough"
 

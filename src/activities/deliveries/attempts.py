@@ -1,21 +1,30 @@
-"""One attempt of a delivery: read the message, send it, write the answer (ADR 0055)."""
+"""One attempt of a delivery: read the message, send it, write the answer (ADR 0055).
+
+Channels are registered by their names: webhooks, mails and pushes.
+"""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
+from typing_extensions import override
 
 from activities.database_errors import awaiting_database
-from activities.deliveries.channels import Channel, Parcel
+from activities.deliveries.push import DEAD_TOKEN, Push, Pusher, push_content
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
+from activities.webhook_calls import Receiver, WebhookCall
+from models.automation.waits.links import NodeAddress, decision_link_to, decision_path
 from models.core.base import Id
 from models.core.lifecycle.rules import REPORTED_FAILURES
+from models.core.page_addresses import absolute
 from models.messages.deliveries.commands import (
+    DeliveryRow,
     begin_attempt,
     close_execution,
     end_attempt,
@@ -24,9 +33,241 @@ from models.messages.deliveries.commands import (
 )
 from models.messages.deliveries.lines import record_answer
 from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
-from runtime.database import Database
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.queries import NotificationRow, find_notification, page_of
+from models.messages.push_devices import PushProvider, find_device, forget_device, token_of
+from models.messages.webhook_endpoints import deliveries
+from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
+from models.messages.webhook_endpoints.rules import DISABLED, GONE, DisabledReason
+from models.people.members import role_of
+from models.people.users import find_user
+from runtime.crypto import KeyRing, UnreadableError
+from runtime.database import Database, UnitOfWork
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
+from runtime.outbound.mail import Mail, MailClient, MailRefusedError
 from runtime.temporal.executions import execution_of
+
+Parcel = TypeVar("Parcel")
+
+
+class Channel(ABC, Generic[Parcel]):
+    """A channel: the way its deliveries are sent."""
+
+    @abstractmethod
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Parcel | Answer:
+        """The parcel to send, read inside the transaction that begins an attempt.
+
+        An `Answer` instead ends the attempt without sending, for example because the target was
+        deleted.
+        """
+
+    @abstractmethod
+    async def send(self, parcel: Parcel) -> Answer:
+        """Send it, outside of any transaction. Receivers may get the same parcel twice."""
+
+    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+        """Act on an answer, in the transaction that ends the attempt; mostly do nothing."""
+        del work, delivery, answer
+
+
+class WebhookChannel(Channel[WebhookCall]):
+    """Deliveries of events (`subject_id`) to endpoints (`target_id`)."""
+
+    def __init__(self, outbound: OutboundClient, keys: KeyRing) -> None:
+        self._outbound = outbound
+        self._keys = keys
+
+    @override
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> WebhookCall | Answer:
+        endpoint = await existing_endpoint(work, delivery.workspace_id, delivery.target_id)
+        if endpoint is None or not endpoint.enabled:
+            return DISABLED
+        receiver = Receiver(endpoint.url, secrets_of(self._keys, endpoint, work.now))
+        return WebhookCall(receiver, str(delivery.subject_id), delivery.input)
+
+    @override
+    async def send(self, parcel: WebhookCall) -> Answer:
+        response = await parcel.send(self._outbound)
+        status = response.status
+        if 200 <= status < 300:
+            return Answer(end=DeliveryStatus.DELIVERED, status=status)
+        message = f"The endpoint returned {status}."
+        end = DeliveryStatus.UNDELIVERABLE if status == GONE else None
+        return Answer(
+            end=end,
+            status=status,
+            code=f"http_{status}",
+            message=message,
+            retry_after=response.retry_after,
+        )
+
+    @override
+    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+        if answer is DISABLED:
+            return
+        if answer.end is DeliveryStatus.DELIVERED:
+            await deliveries.endpoint_succeeded(work, delivery.target_id)
+        elif answer.status == GONE:
+            reason = DisabledReason.GONE
+            await deliveries.disable_endpoint(
+                work, delivery.workspace_id, delivery.target_id, reason
+            )
+        else:
+            await deliveries.endpoint_failed(work, delivery.workspace_id, delivery.target_id)
+
+
+UNWANTED = Answer(
+    end=DeliveryStatus.UNDELIVERABLE,
+    code="unwanted",
+    message="The notification was already read, or its user left the workspace.",
+)
+
+
+async def wanted_notification(work: UnitOfWork, notification_id: Id) -> NotificationRow | None:
+    """The notification, unless it is read by now or its user is no member any more."""
+    found = await find_notification(work, notification_id)
+    if found is None or found.read_at is not None:
+        return None
+    role = await role_of(work, found.workspace_id, found.user_id)
+    return None if role is None else found
+
+
+@dataclass(frozen=True, slots=True)
+class MailLinks:
+    """Makes links; without the public URL there are none, for a path leads nowhere from a mail."""
+
+    keys: KeyRing
+    public_url: str | None
+
+    async def text(self, work: UnitOfWork, notification: NotificationRow) -> str:
+        """The end of a mail: empty when the notification is about no page."""
+        path = page_of(notification)
+        if path is None or self.public_url is None:
+            return ""
+        decision = await self._decision(work, notification)
+        return f"{decision}\n\nOpen in the console:\n{absolute(self.public_url, path)}\n"
+
+    async def _decision(self, work: UnitOfWork, notification: NotificationRow) -> str:
+        if notification.kind != NotificationKind.APPROVAL_REQUEST or notification.run_id is None:
+            return ""
+        node_id, scope_key = notification.data["nodeId"], notification.data["scopeKey"]
+        link = await decision_link_to(
+            work,
+            notification.workspace_id,
+            NodeAddress(notification.run_id, node_id, scope_key),
+            notification.user_id,
+            notification.created_at,
+        )
+        path = decision_path(self.keys, link)
+        return (
+            "\n\nApprove or reject without signing in:\n"
+            f"{absolute(self.public_url, path)}\n"
+            "This link is personal. It can be used once, until"
+            f" {link.expires_at:%d %B %Y, %H:%M} UTC."
+        )
+
+
+MAIL_NOT_CONFIGURED = Answer(
+    end=DeliveryStatus.UNDELIVERABLE,
+    code="email_not_configured",
+    message="No mail server is configured.",
+)
+NO_ADDRESS = Answer(
+    end=DeliveryStatus.UNDELIVERABLE, code="no_address", message="The user has no email address."
+)
+
+
+class MailChannel(Channel[Mail]):
+    """Deliveries of notifications (`subject_id`) to users (`target_id`)."""
+
+    def __init__(self, client: MailClient | None, links: MailLinks) -> None:
+        self._client = client
+        self._links = links
+
+    @override
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Mail | Answer:
+        if self._client is None:
+            return MAIL_NOT_CONFIGURED
+        notification = await wanted_notification(work, delivery.subject_id)
+        if notification is None:
+            return UNWANTED
+        user = await find_user(work, delivery.target_id)
+        if user is None or user.email is None:
+            return NO_ADDRESS
+        domain = self._client.server.sender.rpartition("@")[2]
+        return Mail(
+            to=[user.email],
+            subject=notification.title,
+            body=(notification.body or notification.title)
+            + await self._links.text(work, notification),
+            message_id=f"<{delivery.id}@{domain}>",
+        )
+
+    @override
+    async def send(self, parcel: Mail) -> Answer:
+        assert self._client is not None
+        try:
+            await self._client.send(parcel)
+        except MailRefusedError as refusal:
+            end = None if 400 <= refusal.reply < 500 else DeliveryStatus.FAILED
+            # Its message names the address, which is not for operators.
+            message = f"The mail server returned {refusal.reply}."
+            return Answer(end=end, status=refusal.reply, code=refusal.code, message=message)
+        return Answer(end=DeliveryStatus.DELIVERED)
+
+
+REVOKED = Answer(
+    end=DeliveryStatus.UNDELIVERABLE, code="device_revoked", message="The device is not registered."
+)
+
+PUSH_NOT_CONFIGURED = Answer(
+    end=DeliveryStatus.UNDELIVERABLE,
+    code="push_not_configured",
+    message="The push provider is not configured.",
+)
+
+UNREADABLE_TOKEN = Answer(
+    end=DeliveryStatus.UNDELIVERABLE,
+    code="unreadable_token",
+    message="The token was encrypted with a secret that is not configured.",
+)
+
+
+class PushChannel(Channel[Push]):
+    """Deliveries of notifications (`subject_id`) to devices (`target_id`)."""
+
+    def __init__(self, keys: KeyRing, pushers: Mapping[PushProvider, Pusher]) -> None:
+        self._keys = keys
+        self._pushers = pushers
+
+    @override
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Push | Answer:
+        device = await find_device(work, delivery.target_id)
+        if device is None:
+            return REVOKED
+        provider = PushProvider(device.provider)
+        if provider not in self._pushers:
+            return PUSH_NOT_CONFIGURED
+        notification = await wanted_notification(work, delivery.subject_id)
+        if notification is None or notification.user_id != device.user_id:
+            return UNWANTED
+        try:
+            token = token_of(self._keys, device)
+        except UnreadableError:
+            return UNREADABLE_TOKEN
+        title, body, data = push_content(notification)
+        return Push(delivery.id, provider, token, title, body, data)
+
+    @override
+    async def send(self, parcel: Push) -> Answer:
+        return await self._pushers[parcel.provider].push(parcel)
+
+    @override
+    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+        if answer.code == DEAD_TOKEN:
+            await forget_device(work, delivery.target_id)
+
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from activities.providers.adapter import (
     ProviderProblem,
     Watched,
 )
-from activities.providers.calls import OpenConnection, Providers, in_time
+from activities.providers.adapters import OpenConnection, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.store import JobRow, job_actor

@@ -19,7 +19,13 @@ from activities.providers.adapter import (
     ReadContent,
     ResourcePage,
 )
-from activities.providers.calls import CALL_SECONDS, OpenConnection, Providers, in_time, refusal_for
+from activities.providers.adapters import (
+    CALL_SECONDS,
+    OpenConnection,
+    Providers,
+    in_time,
+    refusal_for,
+)
 from models.core.base import Id, JsonObject
 from models.messages.jobs.store import JobRow, forget_input, job_actor
 from models.sources.authorizations.commands import (

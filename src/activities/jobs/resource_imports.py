@@ -22,7 +22,7 @@ from activities.providers.adapter import (
     ProblemKind,
     ProviderProblem,
 )
-from activities.providers.calls import OpenConnection, Providers, in_time
+from activities.providers.adapters import OpenConnection, Providers, in_time
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
 from models.content.items.commands import check_parent

@@ -1,11 +1,25 @@
-"""The adapter of each provider; a provider adds its line here."""
+"""The adapter of each provider, where a provider adds its line, and calls in the name of a user.
+
+A call has rights before, bounds around, refusals after.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from typing_extensions import override
 
 from activities.authorizations import Tokens
 from activities.providers import airtable, github, notion
-from activities.providers.adapter import Adapter
+from activities.providers.adapter import (
+    Adapter,
+    NotedAdapter,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+)
 from activities.providers.airtable import AirtableAdapter
 from activities.providers.demo import DemoAdapter
 from activities.providers.github import GithubAdapter
@@ -14,9 +28,32 @@ from activities.providers.http import HttpAdapter
 from activities.providers.notion import NotionAdapter
 from activities.providers.web import AuthorizedAdapter
 from activities.providers.webdav import WebdavAdapter
+from activities.sources.fetchers import FetchedResource, ResourceReader, WantedResource
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.sources.connections.commands import require_feature
 from models.sources.connections.providers import ProviderName
+from models.sources.connections.queries import (
+    get_connection,
+    named_connection,
+    open_connection,
+)
+from models.sources.connections.shapes import ConnectionDetail
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.tabular.rules.options import TableFormat, format_named
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.configuration.sections import ProviderSettings
-from runtime.outbound.client import OutboundClient
+from runtime.crypto import KeyRing, UnreadableError
+from runtime.database import Database, UnitOfWork
+from runtime.errors import (
+    DeniedError,
+    NotFoundError,
+    PlatformError,
+    UnsupportedError,
+    UpstreamError,
+    ValidationError,
+)
+from runtime.outbound.client import OutboundClient, call_through
 
 
 class Adapters:
@@ -73,3 +110,156 @@ def _sftp(outbound: OutboundClient) -> Adapter:
     from activities.providers.sftp import SftpAdapter  # noqa: PLC0415  # asyncssh
 
     return SftpAdapter(outbound)
+
+
+CALL_SECONDS = 25.0
+"""Seconds of one call of a provider: a client that waits is answered within half a minute."""
+
+T = TypeVar("T")
+
+_REFUSALS: Mapping[ProblemKind, type[PlatformError]] = {
+    ProblemKind.DENIED: DeniedError,
+    ProblemKind.INVALID: ValidationError,
+    ProblemKind.UNSUPPORTED: UnsupportedError,
+    ProblemKind.TOO_LARGE: UnsupportedError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The adapter of a connection, and how it uses the connection."""
+
+    adapter: Adapter
+    access: ProviderAccess
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConnection:
+    """A connection that an actor may use now, and the adapter of its provider."""
+
+    detail: ConnectionDetail
+    adapter: Adapter
+    access: ProviderAccess
+
+
+class Providers:
+    """The adapters of a worker, and the keys that open connections."""
+
+    def __init__(self, database: Database, keys: KeyRing, adapters: Adapters) -> None:
+        self._database = database
+        self._keys = keys
+        self._adapters = adapters
+
+    async def open(
+        self, work: UnitOfWork, actor: Actor, connection_id: Id, *, seen: bool = True
+    ) -> OpenConnection:
+        """Open a connection for a call in the name of an actor, by its present rights.
+
+        Unless `seen`, a member with access to it configured it earlier (ADR 0037).
+
+        Raises NotFoundError for one that was deleted or that the actor cannot see, FeatureOffError,
+        UnsupportedError for a provider that has no resources, and UpstreamError for credentials
+        that cannot be read any more.
+        """
+        find = get_connection if seen else named_connection
+        found = await find(work, actor, connection_id)
+        reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
+        return OpenConnection(found, reached.adapter, reached.access)
+
+    async def reach(
+        self, work: UnitOfWork, workspace_id: Id, user_id: Id | None, connection_id: Id
+    ) -> Reached:
+        """Open a connection that a member with access to it configured earlier (ADR 0037)."""
+        try:
+            connection = await open_connection(work, self._keys, workspace_id, connection_id)
+        except UnreadableError:
+            message = "The credentials of the connection can no longer be read. Enter them again."
+            raise UpstreamError(message) from None
+        if connection is None:
+            raise NotFoundError("connection")
+        await require_feature(work, workspace_id, connection.provider)
+        adapter = await self._adapters.find(connection.provider)
+        if adapter is None:
+            raise UnsupportedError(f"A connection to {connection.provider.value} has no resources.")
+        call_through(connection_id)
+        access = ProviderAccess(
+            workspace_id, connection_id, user_id, connection.config, connection.credentials
+        )
+        return Reached(NotedAdapter(adapter, self._database), access)
+
+
+async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
+    """The answer a provider gives in time. Raises ProviderProblem."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except TimeoutError:
+        message = f"The provider timed out after {seconds:g} seconds."
+        raise ProviderProblem(ProblemKind.TIMEOUT, message) from None
+
+
+def refusal_for(problem: ProviderProblem) -> PlatformError:
+    """The refusal by which a problem of a provider is answered to the caller."""
+    if problem.kind is ProblemKind.GONE:
+        return NotFoundError("resource")
+    message = problem.message
+    if problem.retry_after is not None:
+        message = f"{message} Try again in {problem.retry_after:.0f} seconds."
+    return _REFUSALS.get(problem.kind, UpstreamError)(message)
+
+
+DOWNLOAD_SECONDS = 300.0
+"""Seconds of one download."""
+
+_KINDS = {
+    ProblemKind.AUTH: ErrorKind.AUTH,
+    ProblemKind.DENIED: ErrorKind.AUTH,
+    ProblemKind.TIMEOUT: ErrorKind.TIMEOUT,
+    ProblemKind.TOO_LARGE: ErrorKind.TOO_LARGE,
+}
+_FINAL = frozenset(
+    {
+        ProblemKind.GONE,
+        ProblemKind.INVALID,
+        ProblemKind.UNSUPPORTED,
+        ProblemKind.MALFORMED,
+    }
+)
+
+
+class ProviderResources(ResourceReader):
+    """Downloads a resource through its connection, in the name of the user who imports the rows."""
+
+    def __init__(self, database: Database, providers: Providers) -> None:
+        self._database = database
+        self._providers = providers
+
+    @override
+    async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
+        async with self._database.transaction() as work:
+            try:
+                reached = await self._providers.reach(
+                    work, request.workspace_id, request.user_id, request.connection_id
+                )
+            except PlatformError as error:
+                raise SourceProblem(ErrorKind.AUTH, error.message) from error
+        named = ProviderResource.model_validate(request.resource)
+        adapter, access = reached.adapter, reached.access
+        try:
+            resource = await in_time(adapter.describe(access, named))
+            download = await in_time(
+                adapter.download(access, resource, path, request.conditions), DOWNLOAD_SECONDS
+            )
+        except ProviderProblem as problem:
+            kind = _KINDS.get(problem.kind, ErrorKind.FETCH)
+            raise SourceProblem(
+                kind,
+                problem.message,
+                final=problem.kind in _FINAL,
+                retry_after=problem.retry_after,
+            ) from problem
+        format_ = format_named(download.name, download.mime_type)
+        if format_ is None and not download.unchanged:
+            message = f"The resource is not a table: its type is {download.mime_type}."
+            raise SourceProblem(ErrorKind.PARSE, message)
+        return FetchedResource(format_ or TableFormat.CSV, download.validators, download.unchanged)

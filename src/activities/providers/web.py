@@ -23,7 +23,6 @@ from activities.providers.adapter import (
 )
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now
-from runtime.outbound.bodies import Sink
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     InvalidBodyError,
@@ -35,7 +34,7 @@ from runtime.outbound.errors import (
     ResponseTooLargeError,
     TooManyRedirectsError,
 )
-from runtime.outbound.messages import OutboundRequest, OutboundResponse, authentication
+from runtime.outbound.messages import OutboundRequest, OutboundResponse, Sink, authentication
 
 MAX_LISTING_BYTES = 16 * 1024 * 1024
 """Bytes of one answer about resources."""

@@ -18,16 +18,18 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
-from api.kernel.authentication import (
+from api.kernel.authorization import (
     Caller,
     Proof,
     UnsyncedProfileError,
     authenticate,
     credential_of,
+    enter,
+    find,
+    prefetches_of,
     prove,
     sync,
 )
-from api.kernel.authorization import enter, find, prefetches_of
 from api.kernel.awaited_work import Deferred, wait_for_answer
 from api.kernel.body import (
     NO_BODY,

@@ -9,9 +9,9 @@ from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
 from activities.data_source_runs.steps import DataSourceRunActivities
-from activities.deliveries.attempts import DeliveryActivities
-from activities.deliveries.channels import (
+from activities.deliveries.attempts import (
     Channel,
+    DeliveryActivities,
     MailChannel,
     MailLinks,
     PushChannel,

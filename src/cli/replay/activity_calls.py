@@ -35,11 +35,10 @@ from models.sources.data_source_runs.rules import Stage
 from runtime.clock import utc_now
 from runtime.configuration.sections import MailServer
 from runtime.errors import PlatformError
-from runtime.outbound.bodies import Sink
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError, ResponseTooLargeError
 from runtime.outbound.mail import Mail, MailClient, Receipt, Refusal
-from runtime.outbound.messages import OutboundRequest, OutboundResponse
+from runtime.outbound.messages import OutboundRequest, OutboundResponse, Sink
 from runtime.outbound_policy import Address, OutboundPolicy
 
 CALLS_OUTSIDE = frozenset({NodeKind.HTTP_REQUEST, NodeKind.SEND_EMAIL, NodeKind.SEND_WEBHOOK})

@@ -29,7 +29,6 @@ import httpcore2
 import httpx2
 from typing_extensions import override
 
-from runtime.outbound.bodies import Sink, read_body
 from runtime.outbound.errors import (
     ConnectionFailedError,
     InvalidRequestError,
@@ -45,9 +44,11 @@ from runtime.outbound.messages import (
     Hop,
     OutboundRequest,
     OutboundResponse,
+    Sink,
     check_host,
     first_hop,
     next_hop,
+    read_body,
 )
 from runtime.outbound_policy import Address, OutboundPolicy, is_public, parse_address
 

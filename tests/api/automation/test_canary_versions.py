@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.admins import admin_session
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.engine import graph, node
 from tests.support.spaces import Space

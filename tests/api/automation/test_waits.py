@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role, Scope
 from runtime.database import UnitOfWork
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.temporal import outbox
 from runtime.temporal.outbox import Intent
 from tests.support.automations import read, refusal, row_counts

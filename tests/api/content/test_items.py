@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import func, insert, literal, select, text, update
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.content.items.queries import closed_items
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.items import children, make, make_item, read, refused, titles
 from tests.support.spaces import Space

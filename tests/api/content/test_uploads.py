@@ -10,9 +10,9 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import text
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Scope
 from runtime.configuration.settings import Settings
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.files import END, FORM, chunks, objects, part, request, rows, stored, upload
 from tests.support.patience import ENOUGH, eventually

@@ -18,11 +18,11 @@ from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy import select, update
 
 from api.kernel.sessions import SessionVerifier
+from cli.supervisor.development import DevelopmentIssuer, ensure_issuer
 from models.core.access.rules import Scope
 from models.people.api_keys import api_key, new_token
 from models.people.users import app_user, make_platform_admin
 from models.people.workspaces import workspace
-from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.errors import UnauthorizedError, UnavailableError
 from tests.support.client import Client
 from tests.support.patience import eventually

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
 

@@ -7,11 +7,11 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, update
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role
 from models.core.idempotency import idempotency_reply
 from models.people.users import app_user
 from models.people.workspaces import add_member, workspace_member
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.errors import InvalidError
 from tests.api.kernel.conftest import REFUSALS
 from tests.support.automations import path_of, publish

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from api.kernel import authorization
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Level, Placement, Role, Scope
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
 

@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 
 from api.kernel.limits import Quota, RateLimit, RateLimits, TooOftenError, client_address, networks
+from cli.supervisor.development import DevelopmentIssuer
 from runtime.configuration.settings import Settings
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.automations import path_of, publish
 from tests.support.client import Client
 from tests.support.spaces import Space

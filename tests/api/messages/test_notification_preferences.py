@@ -7,12 +7,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role
 from models.messages.deliveries.commands import delivery
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import ACTS, Notice, notify
 from models.messages.notifications.queries import notification
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.items import Json, read, refused
 from tests.support.spaces import Space

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, insert, select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role, Scope
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
@@ -15,7 +16,6 @@ from models.people.users import app_user
 from models.people.workspaces import add_member, workspace_member
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.ids import new_id
 from tests.support.client import Client
 from tests.support.items import Json, read, refused

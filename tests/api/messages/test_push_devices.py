@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.messages.push_devices import push_device
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.items import Json, read, refused
 from tests.support.spaces import Space

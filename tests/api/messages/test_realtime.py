@@ -18,13 +18,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from api.realtime.feed import End
 from api.realtime.sockets import connection_url
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.messages.realtime import UnusableTicketError, realtime_ticket, redeem
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.configuration.settings import Settings
 from runtime.crypto import fingerprint
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.postgresql.notifier import LOG_CHANNEL
 from tests.support.client import Client, Contract
 from tests.support.feeds import listening, ticket

@@ -3,9 +3,9 @@
 import os
 from typing import Any
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role
 from models.workspace.system import beat, leave
-from runtime.development_issuer import DevelopmentIssuer
 from runtime.ids import new_id
 from runtime.temporal.families import Queue
 from tests.support.admins import admin_session

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role
 from models.people.experiments.commands import purge_units
 from runtime.clock import utc_now, wire_timestamp
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.admins import admin_session
 from tests.support.client import Client
 from tests.support.spaces import MakeSpace, Space

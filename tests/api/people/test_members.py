@@ -8,9 +8,9 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role, Scope
 from models.people.request_logs import request_log
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
 

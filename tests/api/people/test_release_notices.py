@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from runtime.development_issuer import DevelopmentIssuer
+from cli.supervisor.development import DevelopmentIssuer
 from tests.support.admins import admin_session
 from tests.support.client import Client
 from tests.support.items import Json, read, refused

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role, Scope
 from models.people.workspaces import ensure_first_workspace
-from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.watched import WatchedDatabase

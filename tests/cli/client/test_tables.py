@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from cli.client import incident_calls, run_calls
+from cli.client import incidents, runs
 from cli.client.output import print_rows, taken
 
 ROWS = [("a" * 36, "failed", "Orders 漢字", "Declined \x1b[2J and more")]
@@ -43,11 +43,11 @@ def _printed(width: int, names: Sequence[str], rows: Sequence[Sequence[object]])
 DATE = "2026-11-29 11:36:40"
 LISTS: list[tuple[Sequence[str], tuple[object, ...]]] = [
     (
-        run_calls._COLUMNS,
+        runs._COLUMNS,
         ("a" * 36, "succeeded", "b" * 40, "webhook", DATE, "59 min 59 s", "x" * 90),
     ),
-    (incident_calls._COLUMNS, ("a" * 36, "closed", "b" * 40, 12345, DATE, DATE, "x" * 90)),
-    (incident_calls._RECORD_COLUMNS, ("a" * 36, "b" * 40, 12345, DATE, "x" * 90)),
+    (incidents._COLUMNS, ("a" * 36, "closed", "b" * 40, 12345, DATE, DATE, "x" * 90)),
+    (incidents._RECORD_COLUMNS, ("a" * 36, "b" * 40, 12345, DATE, "x" * 90)),
 ]
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.outbound.bodies import Inflater
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     ConnectionFailedError,
@@ -17,7 +16,7 @@ from runtime.outbound.errors import (
     OutboundTimeoutError,
     ResponseTooLargeError,
 )
-from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.messages import Inflater, OutboundRequest
 from runtime.outbound_policy import Allowance, OutboundPolicy
 from tests.runtime.outbound.servers import Answer, Names, Serve, Server
 from tests.support.patience import ENOUGH
