@@ -170,17 +170,17 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     ),
     "self_hosted": BuiltIn(
         "Self-hosted",
-        "Callers whose app sends `selfHosted`.",
+        "Callers whose app sends selfHosted.",
         _attribute("selfHosted", Op.EQ, True),  # the operand of a rule
     ),
     "mobile_users": BuiltIn(
         "Mobile users",
-        "Callers whose app sends the `platform` ios or android.",
+        "Callers whose app sends the platform ios or android.",
         _attribute("platform", Op.IN, ["ios", "android"]),
     ),
     "beta_opt_in": BuiltIn(
         "Beta",
-        "Callers whose app sends `betaOptIn`.",
+        "Callers whose app sends betaOptIn.",
         _attribute("betaOptIn", Op.EQ, True),  # the operand of a rule
     ),
 }

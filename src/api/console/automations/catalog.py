@@ -356,7 +356,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "collect": ("Collect results", "The outputs of each iteration, in order."),
     "Concurrency.limit": ("Runs at a time", ""),
     "Concurrency.policy": ("When the limit is reached", ""),
-    "concurrency": ("Concurrency", "Limits how many runs go at a time."),
+    "concurrency": ("Concurrency", "Limits how many runs execute at the same time."),
     "connectionId": ("Connection", ""),
     "count": ("Branches", ""),
     "cron": ("Cron expression", "Minute, hour, day of month, month, day of week."),

@@ -204,7 +204,7 @@ _BRIEF_OF_RUNS = {
 
 _DISABLED_BODIES: Mapping[AlertDisabledReason, str] = {
     AlertDisabledReason.SAVER_LEFT: "Its author left the workspace. Save it to enable it again.",
-    AlertDisabledReason.RIGHTS_LOST: "Its author lost access to what the rule monitors.",
+    AlertDisabledReason.RIGHTS_LOST: "The author of the rule lost access to what it monitors.",
 }
 
 

@@ -325,9 +325,8 @@ class QueryTooSlowError(UnsupportedError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The query takes too long. Filter or sort by a number, a date, an option or the"
-            " beginning of a text: large databases are indexed by what they are asked for, a few"
-            " minutes after they were asked for it first."
+            "The query took too long. Filter or sort by a number, a date, an option or the start"
+            " of a text. Large databases are indexed for a filter some minutes after its first use."
         )
 
 

@@ -113,7 +113,7 @@ class MarkRead(_Named):
     @model_validator(mode="after")
     def _says_which(self) -> Self:
         if not self.ids and not self.all:
-            raise ValueError("Set notification ids or all.")
+            raise ValueError("Set notificationIds or all.")
         return self
 
 
@@ -130,7 +130,7 @@ class ArchiveNotifications(_Named):
     @model_validator(mode="after")
     def _says_which(self) -> Self:
         if not self.ids and not self.all_read:
-            raise ValueError("Set notification ids or allRead.")
+            raise ValueError("Set notificationIds or allRead.")
         return self
 
 

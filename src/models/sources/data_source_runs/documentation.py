@@ -43,7 +43,7 @@ ERROR_NOTES: Mapping[ErrorKind, str] = {
     ErrorKind.WRITE: "The database rejected the rows. Fix the error, then try again.",
     ErrorKind.GUARD: "Too many rows would be removed. If that is right, force the refresh.",
     ErrorKind.CANCELLED: "Cancelled manually.",
-    ErrorKind.INTERNAL: "Internal error. Try again, or give an operator the workflow id.",
+    ErrorKind.INTERNAL: "Internal error. Try again, or give an operator the workflow ID.",
 }
 """The advice for each `errorKind`."""
 

@@ -77,7 +77,7 @@ class OutdatedProposalError(ConflictError):
     """Something that the request would change was changed after it was proposed."""
 
     retryable = False
-    advice = "Look at the changes again, and propose the request anew."
+    advice = "Review the changes, and propose the request again."
     code = "outdated_proposal"
 
     def __init__(self) -> None:

@@ -114,7 +114,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
     NodeKind.SEND_EMAIL: Output(
         keys={
             "messageId": _key(_TEXT, "The `Message-ID` of the mail."),
-            "accepted": _key(_TEXTS, "The addresses that the mail server took."),
+            "accepted": _key(_TEXTS, "The addresses that the mail server accepted."),
             "refused": _key(_LIST, "`{address, status}` of the others."),
         }
     ),

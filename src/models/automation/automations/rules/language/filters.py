@@ -103,7 +103,9 @@ def filter_problems(
 def read_path_leaf(raw: RawLeaf, path: str) -> Filter[PathLeaf]:
     """The leaf at a path of the filter. Raises FilterError."""
     if "op" not in raw or not isinstance(raw["field"], str):
-        raise FilterError((path, "A filter is {field, op, value}, field a path: trigger.price."))
+        raise FilterError(
+            (path, "Use {field, op, value}, where field is a path such as trigger.price.")
+        )
     op = raw["op"]
     if not isinstance(op, str) or op not in set(Op):
         known = ", ".join(Op)
