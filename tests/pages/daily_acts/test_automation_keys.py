@@ -152,7 +152,8 @@ async def test_many_runs_are_retried_by_keys_alone(page: Page, person: Person) -
 
 async def test_an_alert_is_made_by_keys_alone(page: Page, person: Person) -> None:
     await page.open(f"{person.home}/alert-rules")
-    await enter(page, "main a[href*='alert-rules/new']", "form.form [name=label]")
+    await enter(page, "main a[href$='alert-rules/new']", "main a[href$='kind=failures']")
+    await enter(page, "main a[href$='kind=failures']", "form.form [name=label]")
     hand = await reach(page, "[name=label]")
     await hand.key("a", 2)
     await hand.type("By keys")
