@@ -233,7 +233,7 @@ async def test_notes_break_no_rule_of_accessibility(
     await page.open(f"{person.home}/automations/{automation_id}/edit")
     await page.until(f"{SHOWN} === 5")
     assert await axis(page) <= 0
-    # All of a wide graph fits a phone zoomed out: its buttons are large enough once it is zoomed in.
+    # A wide graph is zoomed out on a phone: buttons are large enough once it is zoomed in.
     assert [one for one in await violations(page) if one[0] != "target-size"] == []
     await page.screenshot(screens / f"canvas-notes-390-{name}.png")
     # A version that is published shows its notes, and offers nothing to change them.
