@@ -35,6 +35,8 @@ PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
 """Seconds for which an evaluation may stop a loop before it continues in a thread."""
+LOOP_STEPS = 1_000
+"""Steps of one piece of work, such as the characters of a text to compile, that may stop a loop."""
 QUEUE_SECONDS = 1.0
 """Seconds that an evaluation waits before it is refused. A quick one has made room by then."""
 _THREADS = 8
@@ -212,9 +214,13 @@ async def room_to_evaluate(key: Hashable) -> None:
         await _Limits.per_key.room(key)
 
 
-def check_turn() -> None:
-    """Raises WouldBlockError when an evaluation has stopped the loop for too long."""
-    if time.monotonic() > getattr(_turn, "ends", math.inf):
+def check_turn(steps: int = 0) -> None:
+    """Raises WouldBlockError when an evaluation has stopped the loop for too long.
+
+    So do more `steps` than a loop may wait for, which the caller is about to take at once.
+    """
+    ends = getattr(_turn, "ends", math.inf)
+    if time.monotonic() > ends or (steps > LOOP_STEPS and ends < math.inf):
         raise WouldBlockError
 
 

@@ -72,15 +72,18 @@ def saved_expression(text: str) -> Expression:
 
 @lru_cache(maxsize=4_096)
 def _constant_problem(text: str) -> str | None:
+    compiled = _compiled(text)
+    if isinstance(compiled, str):
+        return compiled
     try:
-        Program(_ENVIRONMENT, text).require_value()
+        compiled.require_value()
     except ExpressionError as error:
         return error.message
     return None
 
 
 @lru_cache(maxsize=4_096)
-def _compiled(text: str) -> Expression | str:
+def _compiled(text: str) -> "_CelExpression | str":
     """The expression, or what is wrong with the text: a refused one is not read again, either."""
     try:
         return _CelExpression(text, Program(_ENVIRONMENT, text))
@@ -98,6 +101,10 @@ class _CelExpression:
 
     def reads(self, variable: str) -> frozenset[str] | None:
         return selections(self._text, variable)
+
+    def require_value(self) -> None:
+        """Raises ExpressionError as the program does."""
+        self._program.require_value()
 
     @property
     def decides(self) -> bool:

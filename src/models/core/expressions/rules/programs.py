@@ -160,13 +160,17 @@ class Program:
     __slots__ = ("_compiled", "_exact", "_lenient", "_small", "_surrounding", "_text", "_tree")
 
     def __init__(self, surrounding: Environment, text: str) -> None:
-        """Check and compile. Raises ExpressionError that says what is wrong and where."""
+        """Check and compile. Raises ExpressionError that says what is wrong and where.
+
+        Raises WouldBlockError as `check_turn`: a long text takes a tenth of a second.
+        """
         if not text.strip():
             raise ExpressionError("The expression is empty.")
         if len(text) > MAX_LENGTH:
             raise ExpressionError(
                 f"The expression has {len(text)} characters; at most {MAX_LENGTH} are allowed."
             )
+        check_turn(len(text))
         self._surrounding, self._text = surrounding, text
         self._lenient: Any = None
         self._small: dict[Extent | None, bool] = {}
