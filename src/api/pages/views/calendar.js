@@ -99,7 +99,10 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   const placed = lanesOf(events, firstDay, count);
   const hidden = days.map((_, at) => placed.filter((one) => one.lane >= most && one.from <= at && one.to >= at).length);
   const isAdding = (day) => state.adding && !state.adding.hasTime && state.adding.stamp === dayStamp(day);
-  const lanes = Math.max(0, ...placed.map((one) => one.lane + 1));
+  const used = Math.max(0, ...placed.map((one) => one.lane + 1));
+  // While an event is held, the hours below do not move away from under the pointer.
+  if (!state.held) calendar.lanes = used;
+  const lanes = Math.max(used, calendar.lanes);
   const own = isWhole || calendar.isHourly ? { gridTemplateRows: `28px repeat(${lanes}, 25px) ${isWhole ? 48 : days.some(isAdding) ? 25 : 8}px` } : {};
   return h("div", { class: ["cal-week", { whole: !isMonth }], key: firstDay, style: { gridTemplateColumns: `repeat(${count}, minmax(0, 1fr))`, ...own } }, [
     ...days.map((day, at) => dayCell(calendar, day, at, placeDay.slice(0, 7))),

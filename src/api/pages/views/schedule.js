@@ -74,6 +74,8 @@ export class Calendar {
     this.store = store;
     this.state = shallowReactive({ held: null, problem: "", adding: null });
     this.root = ref(null);
+    /** The lanes of whole days before an event was held. */
+    this.lanes = 0;
     watch(() => this.state.held !== null, (isHeld) => (isHeld ? store.hold() : store.release()), { flush: "sync" });
   }
 
