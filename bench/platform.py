@@ -20,7 +20,7 @@ import psycopg
 from cli.supervisor.servers import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 
-READY_SECONDS = 60
+READY_SECONDS = 240
 
 
 @dataclass(frozen=True, slots=True)

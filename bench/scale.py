@@ -24,7 +24,7 @@ from cli.supervisor.state import StateDir, choose_port
 
 STEPS = ((1, 1), (2, 1), (3, 1), (3, 2))
 """Workers, and API processes."""
-READY_SECONDS = 60.0
+READY_SECONDS = 240.0
 SETTLING_SECONDS = 10.0
 """A process that has just started searches for work that others left."""
 OWN = ("api", "worker", "postgres")
