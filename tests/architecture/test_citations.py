@@ -9,10 +9,13 @@ from tests.architecture.source import ROOT
 
 DOCS = ROOT / "docs"
 PACKAGES = ("src", "tests", "temporal", "docs")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 KINDS = {".md", ".py", ".sql"}
 
 PAGE = re.compile(r"(?<![\w/.-])(docs/)?((?:[\w-]+/)*[\w-]+\.md)(?:#([\w-]+))?")
 """A page of `docs`. Without `docs/` before it or an anchor behind it, it may be any file."""
+FILE = re.compile(r"`((?:src|tests|docs|temporal|bench)/[\w./-]*\w)`")
+"""A file or folder of this tree that a page names."""
 DECISION = re.compile(r"\bADR (\d+)")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 """A link of a page to another, to itself, or to a file beside it."""
@@ -53,14 +56,22 @@ def faults(path: Path, text: str) -> Iterator[tuple[str, str]]:
         if (package or (anchor and not linked)) and (reason := fault(DOCS / name, anchor)):
             yield found.group(), reason
     if path.suffix == ".md":
-        for found in LINK.finditer(text):
-            name, anchor = found.groups()
-            page = path.parent / name if name else path
-            if reason := fault(page, anchor if page.suffix == ".md" else None):
-                yield found.group(), reason
+        yield from _faults_of_page(path, text)
+
+
+def _faults_of_page(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    for found in FILE.finditer(text):
+        if not (ROOT / found[1]).exists():
+            yield found.group(), "no such file"
+    for found in LINK.finditer(text):
+        name, anchor = found.groups()
+        page = path.parent / name if name else path
+        if reason := fault(page, anchor if page.suffix == ".md" else None):
+            yield found.group(), reason
 
 
 def cited() -> Iterator[Path]:
+    yield from (ROOT / page for page in PAGES)
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):
             if path.suffix in KINDS and path != Path(__file__):
@@ -91,6 +102,9 @@ def test_a_fault_is_seen() -> None:
         "no such document",
         "no such document",
         "no such heading",
+    ]
+    assert reasons("`src/models/tables.py` `src/nothing.py` `src/models`", "some.md") == [
+        "no such file"
     ]
     for text in ("(decisions C8)", "promises I3, I4", "design 3", "(C8, D2)", "(interface, Item)"):
         assert reasons(text) == ["a document of elsewhere"], text

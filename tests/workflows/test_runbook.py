@@ -32,6 +32,7 @@ from models.sources.data_source_overviews import get_data_source
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
+from runtime.temporal.executions import search_attributes
 from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent, append, outbox
 from tests.support.endpoint import Serve, reply
@@ -248,6 +249,27 @@ async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
     assert [workspace, "start", "export", "1", "7"] in [row[:5] for row in shown]
     assert [workspace, "database-duplicate", "1"] in shown
     assert [workspace, "webhook", str(target), "1", "0", "5"] in [row[:6] for row in shown]
+
+
+async def test_an_open_delivery_is_listed_by_its_workspace(desk: Desk) -> None:
+    client, workspace_id = desk.engine.client, str(desk.engine.actor.workspace_id)
+    listed = Family.DELIVERY.workflow_id(new_id())
+    # Nobody polls its queue, so it stays open.
+    handle = await client.start_activity(
+        "attempt",
+        id=listed,
+        task_queue="nobody",
+        start_to_close_timeout=timedelta(minutes=1),
+        search_attributes=search_attributes(workspace_id, {}, Family.DELIVERY),
+    )
+
+    async def is_listed() -> bool:
+        return listed in await desk.run("Find executions", 2)
+
+    try:
+        await eventually(is_listed, what="the delivery in the list")
+    finally:
+        await handle.terminate()
 
 
 async def test_a_run_is_found_by_its_workspace_and_automation(desk: Desk) -> None:
