@@ -34,7 +34,9 @@ async def check(world: World, server: Server, accepted: set[UUID], events: set[i
     changes = await world.changes()
     _check_moves(changes)
     _check_slots(changes, {world.automations[name]: most for name, most in LIMITS.items()})
-    _check_pauses(changes, world.space.id)
+    pauses = Pauses(world.space.id)
+    for change in changes:
+        pauses.see(change)
     _check_nothing_begins_after_ends(changes)
     await _check_ends(world, accepted)
     await _check_effects(world)
@@ -80,26 +82,52 @@ def _check_slots(changes: Sequence[Change], limits: dict[Any, int]) -> None:
         raise Violation(f"slots: {lost} never gave theirs back")
 
 
-def _check_pauses(changes: Sequence[Change], workspace_id: UUID) -> None:
-    """A run that is accepted, or gets its slot, under a pause does not begin before its end."""
-    paused: set[UUID] = set()
-    ready_under: set[UUID] = set()
-    admitted: set[UUID] = set()
-    for change in changes:
+class Pauses:
+    """What is accepted, or gets its slot, under a pause does not begin before its end.
+
+    A start that rests is let go when its pause is over. From then on it may be claimed, and a later
+    pause leaves it.
+    """
+
+    def __init__(self, workspace_id: UUID) -> None:
+        self._workspace_id = workspace_id
+        self._paused: set[UUID] = set()
+        self._kept: dict[UUID, set[UUID]] = {}
+        """Runs that may not begin, and the subjects whose pause keeps them."""
+        self._admitted: set[UUID] = set()
+        self._resting: set[UUID] = set()
+
+    def see(self, change: Change) -> None:
+        """Take note of the next change. Raises Violation."""
         if change.kind == "left":
             raise Violation(f"pause: the start of {change.id} is in line under it")
         if change.kind == "pause":
-            (paused.add if change.after == "on" else paused.discard)(change.id)
+            (self._paused.add if change.after == "on" else self._paused.discard)(change.id)
+            kept = {id_: subjects & self._paused for id_, subjects in self._kept.items()}
+            self._kept = {id_: subjects for id_, subjects in kept.items() if subjects}
+        elif change.kind == "rest":
+            self._see_rest(change)
         elif change.kind == "run" and not change.facts["test"]:
-            subjects = {UUID(change.facts["automation"]), workspace_id}
-            if change.after == "queued" and change.facts["admitted"] and change.id not in admitted:
-                admitted.add(change.id)
-                if subjects & paused:
-                    ready_under.add(change.id)
-            if not subjects & paused:
-                ready_under.discard(change.id)
-            if (change.before, change.after) == ("queued", "running") and change.id in ready_under:
+            self._see_run(change)
+
+    def _see_rest(self, change: Change) -> None:
+        (self._resting.add if change.after == "rests" else self._resting.discard)(change.id)
+        subjects = {UUID(one) for one in change.facts["subjects"]}
+        if change.after == "over" and change.facts["open"] and subjects & self._paused:
+            raise Violation(f"pause: the start of {change.id} was let go under it")
+
+    def _see_run(self, change: Change) -> None:
+        is_ready = change.after == "queued" and change.facts["admitted"]
+        if is_ready and change.id not in self._admitted:
+            self._admitted.add(change.id)
+            subjects = {UUID(change.facts["automation"]), self._workspace_id} & self._paused
+            if subjects:
+                self._kept[change.id] = subjects
+        if (change.before, change.after) == ("queued", "running"):
+            if change.id in self._kept:
                 raise Violation(f"pause: {change.id} began under a pause that was there before it")
+            if change.id in self._resting:
+                raise Violation(f"pause: {change.id} began while its start rested")
 
 
 def _check_nothing_begins_after_ends(changes: Sequence[Change]) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import waiting
+from psycopg._preparing import PrepareManager
 from temporalio.service import RPCError, RPCStatusCode
 
 import runtime.clock
@@ -22,9 +24,12 @@ import runtime.ids
 from activities.automation_runs import node_execution, quick_nodes
 from activities.outbox import relay
 from runtime.database import Database, SingleStatement, Transaction
+from runtime.postgresql import sessions
 
 BLOCKED_SECONDS = 60
-"""A step takes milliseconds. One that takes so long waits for a lock that it can never get."""
+"""A step takes milliseconds. One that takes so long waits for another, which stands."""
+LOCKED_SECONDS = 15
+"""A statement that takes so long waits for a lock that it can never get."""
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -76,6 +81,33 @@ class Clock:
 
     def _random_bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
+
+
+def answer_in_place(patch: pytest.MonkeyPatch) -> None:
+    """Have statements wait for PostgreSQL without the event loop, and be prepared for good.
+
+    One step is done at a time, so nothing could go on meanwhile (ADR 0158).
+    """
+
+    async def wait(
+        connection: psycopg.AsyncConnection[Any], generator: Any, *_: Any, **__: Any
+    ) -> Any:
+        try:
+            return waiting.wait(generator, connection.pgconn.socket, BLOCKED_SECONDS)
+        except psycopg.errors.LockNotAvailable as error:
+            raise Violation(f"a statement waits for the lock of another task: {error}") from error
+
+    patch.setattr(psycopg.AsyncConnection, "wait", wait)
+    # A connection is not tried before it is used, however long a slow machine left it idle.
+    patch.setattr(sessions, "_FRESH_SECONDS", float("inf"))
+    begin = PrepareManager.__init__
+
+    def begin_prepared(manager: PrepareManager) -> None:
+        begin(manager)
+        # At the first execution, and as many as there are.
+        manager.prepare_threshold, manager.prepared_max = 0, 10_000
+
+    patch.setattr(PrepareManager, "__init__", begin_prepared)
 
 
 class Faults:

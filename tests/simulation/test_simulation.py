@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.planted import PLANTED
-from tests.simulation.processes import Clock, Violation
+from tests.simulation.processes import Clock, Violation, answer_in_place
 from tests.simulation.scenario import simulate
 from tests.simulation.world import World, a_world
 from tests.support.exploring import examples, exploring
@@ -61,6 +61,7 @@ def player() -> Iterator[Player]:
     ):
         clock = Clock()
         clock.install(patch)
+        answer_in_place(patch)
         making = a_world(url, clock)
         world = runner.run(_entered(making))
         yield Player(runner, world)

@@ -28,7 +28,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent, Outbox
-from tests.simulation.processes import Clock, SteppedDatabase, Task
+from tests.simulation.processes import LOCKED_SECONDS, Clock, SteppedDatabase, Task
 from tests.simulation.temporal import Client, Server
 from tests.simulation.workers import Worker
 from tests.support.engine import KEYS, PERIODS, RUN_LIMIT, Engine, graph, node
@@ -85,6 +85,18 @@ BEGIN
         AND NEW.subject_id IN (workspace_id, (request ->> 'resourceId')::uuid);
     RETURN NULL;
 END $$;
+CREATE FUNCTION simulation.rest_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    changed resting_intent := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+BEGIN
+    INSERT INTO simulation.change (kind, id, after, facts)
+    SELECT 'rest', changed.work_id, CASE WHEN TG_OP = 'DELETE' THEN 'over' ELSE 'rests' END,
+        jsonb_build_object('subjects', changed.subject_ids,
+            'open', EXISTS (SELECT FROM automation_run WHERE id = changed.work_id
+                AND status = 'queued'))
+    WHERE changed.intent = 'start';
+    RETURN NULL;
+END $$;
 CREATE CONSTRAINT TRIGGER simulation_committed AFTER INSERT OR UPDATE ON pause
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION simulation.pause_committed();
 CREATE TRIGGER simulation AFTER INSERT OR UPDATE OF status, admitted_at ON automation_run
@@ -93,7 +105,18 @@ CREATE TRIGGER simulation AFTER INSERT OR UPDATE OF status ON node_run
     FOR EACH ROW EXECUTE FUNCTION simulation.node_changed();
 CREATE TRIGGER simulation AFTER INSERT OR UPDATE OR DELETE ON pause
     FOR EACH ROW EXECUTE FUNCTION simulation.pause_changed();
+CREATE TRIGGER simulation AFTER INSERT OR DELETE ON resting_intent
+    FOR EACH ROW EXECUTE FUNCTION simulation.rest_changed();
 """
+
+_SETTINGS = (
+    "search_path = simulation, pg_catalog, public",
+    "synchronous_commit = off",
+    # Planning takes longer than executing here.
+    "plan_cache_mode = force_generic_plan",
+    f"lock_timeout = ''{LOCKED_SECONDS}s''",
+)
+"""Of every connection to the database of scenarios."""
 
 _CLEARED = [
     "DELETE FROM simulation.change",
@@ -186,7 +209,8 @@ class World:
 
     async def make(self) -> None:
         """The workspace, its database and its automations."""
-        self.database = SteppedDatabase(self.url, pool_size=2)
+        # One step at a time has one transaction, whose statements stay prepared.
+        self.database = SteppedDatabase(self.url, pool_size=1)
         self.connection = await psycopg.AsyncConnection.connect(
             libpq_url(self.url), autocommit=True
         )
@@ -263,12 +287,11 @@ async def a_world(url: str, clock: Clock) -> AsyncIterator[World]:
     """A world in a migrated database of its own."""
     async with await psycopg.AsyncConnection.connect(libpq_url(url), autocommit=True) as connection:
         await connection.execute(_WATCHED)
-        await connection.execute(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path ="
-            " simulation, pg_catalog, public', current_database());"
-            " EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database());"
-            " END $$"
-        )
+        for setting in _SETTINGS:
+            await connection.execute(
+                f"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET {setting}',"
+                " current_database()); END $$"
+            )
     world = World(url, clock)
     async with OutboundClient(OutboundPolicy.from_entries([])) as world.outbound:
         await world.make()
