@@ -6,9 +6,15 @@ from uuid import UUID
 import httpx2
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import select, update
 
+from models.automation.automations.references import _Known
+from models.automation.automations.rules.graph.references import READER, graph_references
+from models.automation.automations.tables import automation_graph
 from models.core.access.rules import Role, Scope
-from tests.support.automations import publish
+from models.core.base import EXAMPLE_ID
+from models.core.references.rules import from_stored
+from tests.support.automations import create, publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
 from tests.support.items import make as make_thing
@@ -246,6 +252,61 @@ async def test_open_runs_keep_a_field_from_being_renamed(client: Client, space: 
     refused = await try_rename(client, made, "cost", rewrite=True)
     assert refused.status_code == 409
     assert "automation run Double" in refused.json()["message"]
+
+
+async def stored_graphs(space: Space) -> list[Any]:
+    async with space.database.transaction() as work:
+        own = automation_graph.c.workspace_id == space.id
+        return list(await work.rows(select(automation_graph).where(own)))
+
+
+async def test_graphs_are_stored_with_what_they_name(client: Client, space: Space) -> None:
+    """The stored references of every graph are those that reading it again finds."""
+    made = await furnish(client, space)
+    places_of = (await ask(client, space, kind="database", id=made["id"]))["places"]
+    form_id = next(one["itemId"] for one in places_of if one["kind"] == "form")
+    await publish_doubling(client, space, made)
+    text = {"type": "trigger", "value": "record.data.price"}
+    take = {"id": "take", "kind": "transform", "config": {"output": {"price": text}}}
+    by_form = {"kind": "form_submitted", "formItemId": form_id.upper()}
+    await publish(client, space, label="Form", triggerConfig=by_form, graph={"nodes": [take]})
+    await rename(client, made, "cost", rewrite=True)
+    stored = await stored_graphs(space)
+    forms = {form_id: made["id"]}
+    for row in stored:
+        assert row.reader == READER
+        found = graph_references(row.trigger_config, row.graph, forms)
+        assert from_stored(row.found_references) == found
+        assert row.referenced_ids == sorted({one.subject.id for one in found})
+    assert len([row for row in stored if made["id"] in row.referenced_ids]) == 4
+
+
+async def test_a_graph_that_an_earlier_version_has_read_is_read_again(
+    client: Client, space: Space
+) -> None:
+    made = await make_database(client, space, PRICE, STATUS)
+    await publish_doubling(client, space, made)
+    before = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    for values in (
+        {"reader": READER - 1, "referenced_ids": [], "found_references": []},
+        {"reader": None, "referenced_ids": None, "found_references": None},
+    ):
+        _Known.references.clear()
+        async with space.database.transaction() as work:
+            own = automation_graph.c.workspace_id == space.id
+            await work.execute(update(automation_graph).where(own).values(values))
+        answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+        assert places(answer) == places(before)
+
+
+async def test_a_form_that_is_not_there_yet_is_read_when_it_is(
+    client: Client, space: Space
+) -> None:
+    trigger = {"kind": "form_submitted", "formItemId": EXAMPLE_ID}
+    text = {"type": "trigger", "value": "record.data.price"}
+    take = {"id": "take", "kind": "transform", "config": {"output": {"price": text}}}
+    await create(client, space, triggerConfig=trigger, graph={"nodes": [take]})
+    assert [row.reader for row in await stored_graphs(space)] == [None]
 
 
 async def test_a_renamed_field_needs_a_free_key(client: Client, space: Space) -> None:

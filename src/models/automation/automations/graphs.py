@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automations.references import stored_references
 from models.automation.automations.rules.graph.catalog import (
     ReferenceCatalog,
     Resource,
@@ -221,6 +222,7 @@ async def store(
         trigger_config=trigger_config,
         graph=content,
         plan=plan,
+        **await stored_references(work, workspace_id, trigger_config, content),
     )
     if plan is None:
         statement = statement.on_conflict_do_nothing()
@@ -296,6 +298,7 @@ async def number_of_nodes(work: UnitOfWork, automation_id: Id, checksum: str) ->
 
 async def store_like(
     work: UnitOfWork,
+    workspace_id: Id,
     automation_id: Id,
     checksum: str,
     trigger_config: JsonObject,
@@ -306,6 +309,7 @@ async def store_like(
     Its plan is that of the other: a plan has no keys of fields.
     """
     new_checksum = content_checksum(trigger_config, graph)
+    found = await stored_references(work, workspace_id, trigger_config, graph)
     source = select(
         automation_graph.c.workspace_id,
         automation_graph.c.automation_id,
@@ -313,11 +317,13 @@ async def store_like(
         literal(trigger_config, JSONB),
         literal(graph, JSONB),
         automation_graph.c.plan,
+        *(literal(value, automation_graph.c[name].type) for name, value in found.items()),
     ).where(
         automation_graph.c.automation_id == automation_id,
         automation_graph.c.checksum == checksum,
     )
     columns = ["workspace_id", "automation_id", "checksum", "trigger_config", "graph", "plan"]
+    columns += found
     statement = upsert(automation_graph).from_select(columns, source)
     await work.execute(statement.on_conflict_do_nothing())
     return new_checksum

@@ -1,34 +1,50 @@
 """The graphs of a workspace that may name a thing, with what they name.
 
-A graph that names a field has the id of its database in it, or the id of a form of it. So only the
-graphs with one of these texts are read. Reading them finds what they name.
+What a graph names is found when it is stored, and stored with it: a graph never changes. A graph
+that was stored by an earlier version of the reading is read again when it is asked for. It has the
+id of what it names in it, or the id of a form of its database, so only graphs with one of these
+texts are read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     Select,
+    String,
     Text,
     Uuid,
     and_,
     any_,
+    case,
     cast,
     func,
     literal,
+    null,
     or_,
     select,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
-from models.automation.automations.rules.graph.references import FormDatabases, graph_references
+from models.automation.automations.rules.graph.references import (
+    READER,
+    FormDatabases,
+    graph_references,
+)
 from models.automation.automations.shapes import VersionStatus
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references.rules import Definition, Reference, Sought, SubjectKind
+from models.core.references.rules import (
+    Definition,
+    Reference,
+    Sought,
+    SubjectKind,
+    as_stored,
+    from_stored,
+)
 from models.data.forms.queries import databases_of_forms
 from runtime.database import UnitOfWork
 
@@ -51,14 +67,15 @@ class FoundGraph(Protocol):
 class _Content(Protocol):
     automation_id: Id
     checksum: str
-    graph: JsonObject
+    graph: JsonObject | None
+    found_references: list[JsonObject] | None
 
 
 _MOST_KNOWN = 2_000
 
 
 class _Known:
-    """The references of graphs that this process has read: a graph never changes.
+    """The references of graphs that this process has asked for: a graph never changes.
 
     The oldest are read again once there are too many.
     """
@@ -70,6 +87,27 @@ class _Known:
         if len(cls.references) >= _MOST_KNOWN:
             cls.references.pop(next(iter(cls.references)), None)
         cls.references[key] = references
+
+
+async def stored_references(
+    work: UnitOfWork, workspace_id: Id, trigger_config: JsonObject, graph: JsonObject
+) -> dict[str, Any]:
+    """The columns of a graph that say what it names.
+
+    They stay empty while the form that starts it is not there: its answers are of no known type.
+    """
+    named = trigger_config.get("formItemId")
+    forms: FormDatabases = {}
+    if isinstance(named, str):
+        forms = await databases_of_forms(work, workspace_id)
+        if named.lower() not in forms:
+            return {"reader": None, "referenced_ids": None, "found_references": None}
+    references = graph_references(trigger_config, graph, forms)
+    return {
+        "reader": READER,
+        "referenced_ids": sorted({one.subject.id for one in references}),
+        "found_references": as_stored(references),
+    }
 
 
 async def graph_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
@@ -126,37 +164,50 @@ async def _references(
     wanted = {_key(row, forms): row for row in rows}
     by_graph = {key: _Known.references[key] for key in wanted if key in _Known.references}
     unknown = {key: row for key, row in wanted.items() if key not in by_graph}
-    graphs = await _graphs(work, actor, unknown.values())
+    graphs = await _contents(work, actor, unknown.values())
     for key, row in unknown.items():
-        graph = graphs[row.automation_id, row.checksum]
-        by_graph[key] = graph_references(row.trigger_config, graph, forms)
+        content = graphs[row.automation_id, row.checksum]
+        if content.graph is None:
+            by_graph[key] = from_stored(content.found_references or ())
+        else:
+            by_graph[key] = graph_references(row.trigger_config, content.graph, forms)
         _Known.put(key, by_graph[key])
     return by_graph
 
 
-async def _graphs(
+_graph = automation_graph.c
+_IS_READ = and_(_graph.reader == READER, _graph.found_references.is_not(None))
+
+
+async def _contents(
     work: UnitOfWork, actor: Actor, rows: Iterable[FoundGraph]
-) -> Mapping[tuple[Id, str], JsonObject]:
+) -> Mapping[tuple[Id, str], _Content]:
+    """What these graphs name as it is stored, or the graphs whose references are not stored."""
     places = [(row.automation_id, row.checksum) for row in rows]
     if not places:
         return {}
-    graph = automation_graph.c
     ids, checksums = zip(*places, strict=True)
-    statement = select(graph.automation_id, graph.checksum, graph.graph).where(
-        graph.workspace_id == actor.workspace_id,
-        graph.automation_id == any_(literal(list(ids), ARRAY(Uuid))),
-        graph.checksum == any_(literal(list(checksums), ARRAY(Text))),
+    statement = select(
+        _graph.automation_id,
+        _graph.checksum,
+        case((_IS_READ, null()), else_=_graph.graph).label("graph"),
+        case((_IS_READ, _graph.found_references)).label("found_references"),
+    ).where(
+        _graph.workspace_id == actor.workspace_id,
+        _graph.automation_id == any_(literal(list(ids), ARRAY(Uuid))),
+        _graph.checksum == any_(literal(list(checksums), ARRAY(Text))),
     )
     found = await work.rows(statement, of=_Content)
-    return {(row.automation_id, row.checksum): row.graph for row in found}
+    return {(row.automation_id, row.checksum): row for row in found}
 
 
 def has_one_of(texts: Collection[str]) -> ColumnElement[bool]:
-    """True for a graph that has one of these texts in it, or its trigger."""
-    content = func.lower(
-        cast(automation_graph.c.trigger_config, Text) + cast(automation_graph.c.graph, Text)
-    )
-    return or_(*(func.strpos(content, literal(text.lower())) > 0 for text in texts))
+    """True for a graph that names one of these ids; of one that is not read, may name."""
+    content = func.lower(cast(_graph.trigger_config, Text) + cast(_graph.graph, Text))
+    may_name = or_(*(func.strpos(content, literal(text.lower())) > 0 for text in texts))
+    names = _graph.referenced_ids.overlap(literal(list(texts), ARRAY(String)))
+    # The text of a graph is written out only where it must be.
+    return case((_IS_READ, names), else_=may_name)
 
 
 _STATE = func.coalesce(

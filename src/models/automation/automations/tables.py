@@ -3,8 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import (
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    String,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
@@ -64,7 +72,8 @@ class AutomationGraph(SQLModel, table=True):
     """The content of a version, stored under its checksum and never changed.
 
     `plan` is the compiled graph. A graph with issues has none until it is published or run without
-    issues.
+    issues. `found_references` are what the graph and its trigger name, as the version `reader` of
+    the reading found them (ADR 0161), and `referenced_ids` the ids among them.
     """
 
     __tablename__ = "automation_graph"
@@ -76,6 +85,9 @@ class AutomationGraph(SQLModel, table=True):
     trigger_config: dict[str, Any] = Field(sa_type=JSONB)
     graph: dict[str, Any] = Field(sa_type=JSONB)
     plan: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    reader: int | None = Field(default=None, sa_type=SmallInteger)
+    referenced_ids: list[str] | None = Field(default=None, sa_type=ARRAY(String))
+    found_references: list[Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
 class AutomationVersion(SQLModel, table=True):

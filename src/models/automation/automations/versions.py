@@ -313,7 +313,7 @@ async def rewrite(
         select(automation_version.c.checksum).where(automation_version.c.id == version_id)
     )
     graph = content.graph.to_json()
-    stored = (owner.id, checksum, content.trigger_config, graph)
+    stored = (actor.workspace_id, owner.id, checksum, content.trigger_config, graph)
     new_checksum = await graphs.store_like(work, *stored)
     if version_id == owner.draft_version_id:
         await work.execute(

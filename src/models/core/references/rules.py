@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.typed_reads import Read, Reads, renamed_in
@@ -111,6 +113,22 @@ class Reference:
         in_node = self.node and self.place[:2] == _NODES
         place = self.place[len(_NODES) + 1 :] if in_node else self.place
         return ".".join(map(str, [*place, *member]))
+
+
+_REFERENCES = TypeAdapter(list[Reference])
+
+
+def as_stored(references: Sequence[Reference]) -> list[JsonObject]:
+    """References as JSON, without what is as by default."""
+    stored: list[JsonObject] = _REFERENCES.dump_python(
+        list(references), mode="json", exclude_defaults=True
+    )
+    return stored
+
+
+def from_stored(stored: Sequence[JsonObject]) -> Sequence[Reference]:
+    """References from what `as_stored` made of them."""
+    return _REFERENCES.validate_python(stored, strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,9 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    column,
     func,
-    literal,
+    or_,
     select,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -36,6 +37,7 @@ from models.workspace.changes.differences import (
     ChangeOperation,
     Difference,
     difference,
+    operation_of,
 )
 from models.workspace.changes.shapes import (
     ChangeCount,
@@ -90,34 +92,41 @@ _placed = (
     .group_by(_captured.c.place, _captured.c.place_id)
     .cte("placed")
 )
-# Of very many new records the last ones are counted, and none of their values is read.
-_AFTER = case(
-    (
-        and_(
-            _captured.c.source == "record",
-            _captured.c.before.is_(None),
-            func.row_number().over(order_by=_captured.c.position) > 2 * MOST_RESOURCES,
-        ),
-        literal({}, JSONB),
-    ),
-    else_=_captured.c.after,
+# Of records only what they were is captured. What they are is read here, but for the last ones of
+# very many new records: those are counted.
+_ranked = select(
+    _captured, func.row_number().over(order_by=_captured.c.position).label("number")
+).cte("ranked")
+_IS_READ = and_(
+    _ranked.c.source == "record",
+    _ranked.c.after.is_not(None),
+    or_(_ranked.c.before.is_not(None), _ranked.c.number <= 2 * MOST_RESOURCES),
 )
+_written = func.written_records(
+    select(func.array_agg(cast(_ranked.c.subject, Uuid))).where(_IS_READ).scalar_subquery()
+).table_valued(column("subject", Text), column("content", JSONB), name="written")
 _CAPTURED = PreparedStatement(
     select(
-        _captured.c.position,
-        _captured.c.source,
-        _captured.c.subject,
-        _captured.c.workspace_id,
+        _ranked.c.position,
+        _ranked.c.source,
+        _ranked.c.subject,
+        _ranked.c.workspace_id,
         _placed.c.item_id,
-        _captured.c.before,
-        _AFTER.label("after"),
+        _ranked.c.before,
+        case((_IS_READ, _written.c.content), else_=_ranked.c.after).label("after"),
     )
+    .select_from(_ranked)
     .join(
         _placed,
-        and_(_placed.c.place == _captured.c.place, _placed.c.place_id == _captured.c.place_id),
+        and_(_placed.c.place == _ranked.c.place, _placed.c.place_id == _ranked.c.place_id),
         isouter=True,
     )
-    .order_by(_captured.c.position),
+    .join(
+        _written,
+        and_(_ranked.c.source == "record", _written.c.subject == _ranked.c.subject),
+        isouter=True,
+    )
+    .order_by(_ranked.c.position),
     _Captured,
 )
 
@@ -232,14 +241,14 @@ async def _changes_for(
 
 
 def _changes(
-    differences: Sequence[tuple[_Written, Difference]],
+    differences: Sequence[tuple[_Written, ChangeOperation]],
     rows: Iterable[_Written],
     automations: Sequence[StartedAutomation] = (),
     messages: Sequence[SentMessage] = (),
 ) -> DryRunChanges:
     return DryRunChanges(
         counts=_counts(differences),
-        resources=[_resource(*one) for one in differences[:MOST_RESOURCES]],
+        resources=[_resource(row) for row, _ in differences[:MOST_RESOURCES]],
         omitted=max(0, len(differences) - MOST_RESOURCES),
         automations=[*automations],
         messages=[*messages],
@@ -283,7 +292,8 @@ def _is_entered(caller: Principal, row: _Written) -> bool:
 
 def _differences(
     caller: Principal, scopes: Set[Scope], rows: Iterable[_Written]
-) -> Iterator[tuple[_Written, Difference]]:
+) -> Iterator[tuple[_Written, ChangeOperation]]:
+    """The rows that the caller can read and of which something is shown, with their operations."""
     for row in rows:
         reported = REPORTED.get(row.source)
         if reported is None or reported.scope not in scopes:
@@ -291,12 +301,19 @@ def _differences(
         owner = None if reported.owner is None else row.values.get(reported.owner)
         if owner not in {None, str(caller.user_id)}:
             continue
-        change = difference(row.source, row.before, row.after)
-        if change is not None:
-            yield row, change
+        operation = operation_of(row.before, row.after)
+        # Only the first rows are shown with their values; most of a large request are new ones.
+        if operation is not ChangeOperation.UPDATED or _difference(row) is not None:
+            yield row, operation
 
 
-def _resource(row: _Written, change: Difference) -> ChangedResource:
+def _difference(row: _Written) -> Difference | None:
+    return difference(row.source, row.before, row.after)
+
+
+def _resource(row: _Written) -> ChangedResource:
+    change = _difference(row)
+    assert change is not None, "it was compared"
     return ChangedResource(
         kind=row.source,
         id=row.subject,
@@ -308,8 +325,8 @@ def _resource(row: _Written, change: Difference) -> ChangedResource:
     )
 
 
-def _counts(differences: Iterable[tuple[_Written, Difference]]) -> list[ChangeCount]:
-    numbers = Counter((row.source, change.operation) for row, change in differences)
+def _counts(differences: Iterable[tuple[_Written, ChangeOperation]]) -> list[ChangeCount]:
+    numbers = Counter((row.source, operation) for row, operation in differences)
     return [
         ChangeCount(kind=kind, **{operation.value: numbers[kind, operation] for operation in _ALL})
         for kind in dict.fromkeys(kind for kind, _ in numbers)

@@ -54,6 +54,9 @@ from models.core.references.rules import (
 )
 from runtime.ids import parse_id
 
+READER = 1
+"""The version of this reading. A graph that another version has read is read again."""
+
 _SUBJECTS: Mapping[Resource, SubjectKind] = {
     Resource.ACTION: SubjectKind.ACTION,
     Resource.AUTOMATION: SubjectKind.AUTOMATION,
