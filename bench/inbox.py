@@ -24,15 +24,15 @@ $$ BEGIN RETURN NULL; END $$
 """
 _EVENTS = """
 INSERT INTO inbox_event (id, workspace_id, source, subject_id, payload, payload_bytes, received_at)
-SELECT gen_random_uuid(), %(workspace)s, 'webhook', %(automation)s, '{"body": {"n": 1}}', 16,
-    now() - make_interval(secs => n * 0.05)
-FROM generate_series(%(first)s, %(last)s) AS n
+SELECT gen_random_uuid(), %(workspace)s::uuid, 'webhook', %(automation)s::uuid,
+    '{"body": {"n": 1}}', 16, now() - make_interval(secs => n * 0.05)
+FROM generate_series(1, %(count)s::bigint) AS n
 """
 _OUTCOMES = """
 INSERT INTO inbox_outcome (id, workspace_id, event_id, automation_id, source, outcome,
     received_at, judged_at)
 SELECT gen_random_uuid(), workspace_id, id, subject_id, source, 'filtered', received_at, received_at
-FROM inbox_event WHERE subject_id = %(automation)s
+FROM inbox_event WHERE subject_id = %(automation)s::uuid
 """
 
 
@@ -138,8 +138,7 @@ async def _fill(platform: Platform, automation: str, count: int) -> None:
     given = {
         "workspace": platform.connection["workspaceId"],
         "automation": automation,
-        "first": 1,
-        "last": count,
+        "count": count,
     }
     for table in reversed(_TABLES):
         await platform.database.execute(f"TRUNCATE {table}")

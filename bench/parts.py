@@ -218,12 +218,11 @@ async def _impact(m: Measuring) -> list[Figure]:
 
 
 async def _inbox(m: Measuring) -> list[Figure]:
-    figures = [
+    return [
         *await inbox_costs(m.platform, m.rounds, m.count),
         *await inbox_reads(m.platform, m.rounds),
         *await dry_run_costs(m.platform, m.rounds),
     ]
-    return [*figures, *await impact_times(m.platform, m.rounds)]
 
 
 async def _console(m: Measuring) -> list[Figure]:
@@ -284,7 +283,7 @@ PARTS: Mapping[str, Part] = {
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "console": Part("pages of the console with a million rows", _console),
-    "inbox": Part("the inbox of events, the impact of a field, dry runs", _inbox),
+    "inbox": Part("the inbox of events, dry runs", _inbox),
     "impact": Part("the impact of a field", _impact),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "many": Part("many runs retried, searched and counted together", _many),
