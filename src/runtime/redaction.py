@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import TypeVar, cast
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
@@ -65,6 +66,24 @@ def without_named_secrets(value: object, depth: int = 0) -> object:
         else without_named_secrets(item, depth + 1)
         for key, item in value.items()
     }
+
+
+MAX_PATHS = 20
+"""Paths that `redacted_paths` gives: the first ones."""
+
+
+def redacted_paths(value: object) -> list[str]:
+    """The paths of the texts of a JSON value that were redacted, in whole or in part."""
+    return list(islice(_redacted(value, ""), MAX_PATHS))
+
+
+def _redacted(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, str):
+        if REDACTED in value:
+            yield path
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _redacted(item, f"{path}.{key}" if path else str(key))
 
 
 class Redaction:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote
@@ -35,24 +35,20 @@ _SUBJECT = Annotated[
 _TEXT = Annotated[str | None, typer.Option(help="Part of the payload.")]
 
 
-@events.command(name="list")
-def list_events(  # the options of the command
-    *,
-    automation: _AUTOMATION = None,
-    source: _SOURCE = None,
-    outcome: _OUTCOME = None,
-    subject: _SUBJECT = None,
-    since: Annotated[str | None, typer.Option(help="Received from this time on.")] = None,
-    until: Annotated[str | None, typer.Option(help="Received before this time.")] = None,
-    text: _TEXT = None,
-    limit: LIMIT = 30,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
-) -> None:
-    """List events, newest first."""
-    filters = {
-        "automationId": automation,
+_SINCE = Annotated[str | None, typer.Option(help="Received from this time on.")]
+_UNTIL = Annotated[str | None, typer.Option(help="Received before this time.")]
+
+
+def _filters(
+    source: str | None,
+    outcome: str | None,
+    subject: str | None,
+    since: str | None,
+    until: str | None,
+    text: str | None,
+) -> dict[str, str | None]:
+    """The filters of the API."""
+    return {
         "source": source,
         "outcome": outcome,
         "subjectId": subject,
@@ -60,6 +56,26 @@ def list_events(  # the options of the command
         "until": until,
         "text": text,
     }
+
+
+@events.command(name="list")
+def list_events(  # the options of the command
+    *,
+    automation: _AUTOMATION = None,
+    source: _SOURCE = None,
+    outcome: _OUTCOME = None,
+    subject: _SUBJECT = None,
+    since: _SINCE = None,
+    until: _UNTIL = None,
+    text: _TEXT = None,
+    limit: LIMIT = 30,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """List events, newest first."""
+    narrowed = _filters(source, outcome, subject, since, until, text)
+    filters = {"automationId": automation, **narrowed}
     run_command(print_events((profile, state_dir), filters, limit, as_json=json))
 
 
@@ -73,19 +89,41 @@ def show(
 
 @events.command()
 def replay(  # the options of the command
-    event: _EVENT,
+    event: Annotated[str | None, typer.Argument(metavar="[EVENT]", help="ID of the event.")] = None,
     *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Replay every event that fits the filters.")
+    ] = False,
     automation: _AUTOMATION = None,
     version: Annotated[str, typer.Option(help="published, draft, or a number.")] = "published",
     test: Annotated[bool, typer.Option("--test", help="Simulate external calls.")] = False,
+    source: _SOURCE = None,
+    outcome: _OUTCOME = None,
+    subject: _SUBJECT = None,
+    since: _SINCE = None,
+    until: _UNTIL = None,
+    text: _TEXT = None,
+    rate: Annotated[float | None, typer.Option(help="Events per second, with --all.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask for no confirmation.")] = False,
     dry_run: DRY_RUN = False,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """Start a run of an event. Without --automation, of the only one that it reached."""
+    """Start a run of an event, or of every event that fits filters (--all).
+
+    Without --automation, an event is replayed for the only one that it reached. --all needs
+    --automation, shows a preview, asks, and follows the operation until it ends. It exits with 1
+    when an event could not be replayed.
+    """
     wanted = Replay(automation, version, test, dry_run)
-    run_command(replay_event((profile, state_dir), event, wanted, as_json=json))
+    place, filters = (profile, state_dir), _filters(source, outcome, subject, since, until, text)
+    if every and event is None and automation is not None:
+        run_command(replay_events(place, wanted, filters, rate, ask=not yes, as_json=json))
+    elif event is not None and not every and not any(filters.values()):
+        run_command(replay_event(place, event, wanted, as_json=json))
+    else:
+        raise typer.BadParameter("Name an event, or use --all with --automation and filters.")
 
 
 @events.command()
@@ -106,6 +144,8 @@ def tail(
 _COLUMNS = ("ID", "RECEIVED", "SOURCE", "AUTOMATION", "OUTCOME", "RUN", "DETAIL")
 _LOOK_SECONDS = 2.0
 """Seconds between two reads of new events."""
+_PROGRESS_SECONDS = 1.0
+"""Seconds between two looks at an operation."""
 _TAILED = 100
 _LONGEST_DETAIL = 80
 
@@ -133,7 +173,13 @@ async def show_event(place: Place, event_id: str, *, as_json: bool) -> None:
     print_rows(terminal(), _COLUMNS, _rows(event), empty="No outcomes.")
     for outcome in event["outcomes"]:
         say(terminal(), f"{plain(outcome['automationLabel'])}: {outcome['reason']}")
+    if event["redactedPaths"]:
+        say(terminal(), _lacking(event["redactedPaths"]))
     print_json(event.get("payload"))
+
+
+def _lacking(paths: Sequence[str]) -> str:
+    return f"Not kept, [redacted] in a replay: {plain(', '.join(paths))}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +191,17 @@ class Replay:
     test: bool
     dry_run: bool
 
+    def body(self, automation: str) -> Json:
+        """The body of a replay for this automation."""
+        version = int(self.version) if self.version.isdecimal() else self.version
+        return {"automationId": automation, "version": version, "test": self.test}
+
 
 async def replay_event(place: Place, event_id: str, choice: Replay, *, as_json: bool) -> None:
     """Start a run of an event and print it. Raises StartError."""
     async with await connected(place) as client:
         automation = choice.automation or await _only_automation(client, event_id)
-        version = int(choice.version) if choice.version.isdecimal() else choice.version
-        body = {"automationId": automation, "version": version, "test": choice.test}
+        body = choice.body(automation)
         path = f"{_path(client, event_id)}/replay"
         if choice.dry_run:
             print_changes(await client.changes("POST", path, json=body), as_json=as_json)
@@ -161,6 +211,74 @@ async def replay_event(place: Place, event_id: str, choice: Replay, *, as_json: 
         print_json(outcome)
         return
     say(terminal(), f"Started run {outcome['runId']}: {outcome['outcome']}.")
+    redacted = (outcome.get("detail") or {}).get("redactedPaths")
+    if redacted:
+        say(terminal(), _lacking(redacted))
+
+
+async def replay_events(
+    place: Place,
+    choice: Replay,
+    filters: Mapping[str, object],
+    rate: float | None,
+    *,
+    ask: bool,
+    as_json: bool,
+) -> None:
+    """Replay all events that fit, after a preview and a confirmation, and wait for the end.
+
+    Exits with 1 when an event could not be replayed. Raises StartError.
+    """
+    wanted = {name: value for name, value in filters.items() if value is not None}
+    async with await connected(place) as client:
+        path = f"{client.workspace}/run-operations"
+        replay = {**choice.body(str(choice.automation)), "filter": wanted}
+        body: Json = {"action": "replay", "replay": replay}
+        preview = await client.call("POST", f"{path}/preview", json=body)
+        # What came after the preview was not counted.
+        replay["filter"] = {**wanted, "until": wanted.get("until") or preview["until"]}
+        if choice.dry_run or not preview["fitting"]:
+            _print_preview(preview, as_json=as_json)
+            return
+        if not as_json:
+            _print_preview(preview, as_json=False)
+        if ask:
+            typer.confirm("Replay them?", abort=True, err=True)
+        body |= {} if rate is None else {"rate": rate}
+        operation = await client.call("POST", path, json=body)
+        operation = await _ended(client, f"{path}/{operation['id']}", as_json=as_json)
+    if as_json:
+        print_json(operation)
+    if operation["status"] != "succeeded" or operation["failed"]:
+        raise typer.Exit(1)
+
+
+def _print_preview(preview: Json, *, as_json: bool) -> None:
+    if as_json:
+        print_json(preview)
+        return
+    more = " or more" if preview["more"] else ""
+    say(terminal(), f"{preview['fitting']:,}{more} events fit.")
+    if preview["redacted"]:
+        say(terminal(), f"{preview['redacted']:,} of them lack values.")
+        say(terminal(), _lacking(preview["redactedPaths"]))
+
+
+async def _ended(client: ApiClient, path: str, *, as_json: bool) -> Json:
+    """The operation when it has ended or is paused; until then, its progress is printed."""
+    shown = ""
+    while True:
+        operation: Json = await client.call("GET", path)
+        total = operation.get("total")
+        progress = "Selecting events" if total is None else f"{operation['done']:,} of {total:,}"
+        progress += f": {operation['succeeded']:,} started, {operation['skipped']:,} skipped"
+        line = f"{operation['status'].capitalize()}, {progress}, {operation['failed']:,} failed."
+        if line != shown and not as_json:
+            say(terminal(), line)
+        shown = line
+        if operation["status"] not in ("queued", "running"):
+            return operation
+        await asyncio.sleep(_PROGRESS_SECONDS)
 
 
 async def _only_automation(client: ApiClient, event_id: str) -> str:

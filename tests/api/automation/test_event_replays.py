@@ -54,6 +54,23 @@ async def test_the_events_of_a_filter_are_replayed_once_each(client: Client, spa
     assert len(replayed) == 5
 
 
+async def test_a_preview_says_which_values_were_not_kept(client: Client, space: Space) -> None:
+    made = await filtered_calls(client, space, 2)
+    stranger = client.with_token(None)
+    read(await send(stranger, made, {"n": 1, "token": "t-1"}), 202)
+    read(await send(stranger, made, {"n": 9, "token": "t-2"}), 202)
+    wanted = {"automationId": made["id"], "filter": {}}
+    body = {"action": "replay", "replay": wanted}
+    preview = read(await client.post(f"{operations_of(space)}/preview", json=body))
+    assert (preview["total"], preview["examined"]) == (4, 4)
+    assert (preview["redacted"], preview["redactedPaths"]) == (1, ["body.token"])
+    later = {**wanted, "filter": {"since": preview["until"]}}
+    none = await client.post(
+        f"{operations_of(space)}/preview", json={"action": "replay", "replay": later}
+    )
+    assert read(none)["total"] == 0
+
+
 async def test_a_step_that_is_repeated_replays_nothing_again(client: Client, space: Space) -> None:
     made = await filtered_calls(client, space, 3)
     events = [one["id"] for one in await listed(client, space, automationId=made["id"])]

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
+from sqlalchemy import update
 
+from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Role
 from tests.support.automations import create, path_of, read, refusal
 from tests.support.client import Client
@@ -229,6 +232,48 @@ async def test_a_replay_runs_the_event_on_the_version_that_is_named(
     assert run["source"] == "test"
     outcomes = (await only(client, space, made))["outcomes"]
     assert [one["outcome"] for one in outcomes] == ["filtered", "run", "run"]
+
+
+async def test_a_replay_says_which_values_were_not_kept(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    """The inbox keeps no secret, so that a replay of a call without a run has none."""
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    body = {"n": 1, "user": {"password": "hunter2"}, "keys": [{"apiToken": "t-1"}], "note": "x"}
+    read(await send(stranger, made, body), 202)
+    event = await only(client, space, made)
+    paths = ["body.keys.0.apiToken", "body.user.password"]
+    path = f"{events_of(space)}/{event['id']}"
+    shown = read(await client.get(path))
+    assert shown["redactedPaths"] == paths
+    for test in (False, True):
+        asked = {"automationId": made["id"], "test": test}
+        replayed = read(await client.post(f"{path}/replay", json=asked), 201)
+        assert replayed["detail"]["redactedPaths"] == paths
+        run = read(await client.get(f"{path_of(made)}/runs/{replayed['runId']}"))
+        assert run["metadata"]["redactedPaths"] == paths
+        assert run["triggerPayload"]["body"]["user"] == {"password": "[redacted]"}
+        async with space.database.transaction() as work:
+            ended = {"status": "failed", "completed_at": work.now, "error": "It broke."}
+            this = automation_run.c.id == UUID(run["id"])
+            await work.execute(update(automation_run).where(this).values(ended))
+        again = read(await client.post(f"{path_of(made)}/runs/{run['id']}/retry", json={}))
+        assert again["metadata"]["redactedPaths"] == paths, "a retry has the same payload"
+
+
+async def test_a_replay_of_a_run_has_all_its_values(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    read(await send(stranger, made, {"n": 1, "password": "hunter2"}), 202)
+    event = await only(client, space, made)
+    path = f"{events_of(space)}/{event['id']}"
+    assert read(await client.get(path))["redactedPaths"] == ["body.password"]
+    replayed = read(await client.post(f"{path}/replay", json={"automationId": made["id"]}), 201)
+    assert "redactedPaths" not in replayed["detail"]
+    run = read(await client.get(f"{path_of(made)}/runs/{replayed['runId']}"))
+    assert "redactedPaths" not in run["metadata"]
+    assert run["triggerPayload"]["body"]["password"] == "hunter2"  # made up
 
 
 async def test_a_replay_is_refused_where_it_cannot_run(

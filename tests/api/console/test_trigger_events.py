@@ -1,8 +1,15 @@
 """Pages of the inbox, without scripts: listed, explained, looked at, replayed."""
 
+import re
+from html import unescape
+
+import pytest
+
+from tests.api.console.test_run_operations import hidden
 from tests.support.automations import path_of, read
 from tests.support.client import Client
 from tests.support.hooks import make_hook, send
+from tests.support.run_operations import carry_out
 from tests.support.spaces import Space
 from tests.support.visitor import Visitor
 
@@ -54,3 +61,65 @@ async def test_the_events_of_an_automation_say_why_nothing_ran(
     shown = (await owner.get(f"{page}/events")).text
     assert "it is disabled" in shown
     assert "The automation was disabled." in shown
+
+
+@pytest.mark.parametrize("of_one", [True, False])
+async def test_all_events_of_a_filter_are_replayed_by_forms_alone(
+    client: Client, owner: Visitor, space: Space, of_one: bool
+) -> None:
+    """From the list of one automation, and from that of the workspace with one chosen."""
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    stranger = client.with_token(None)
+    for number in (1, 2, 9):
+        sent = {"n": number, "password": "hunter2"} if number == 1 else {"n": number}
+        read(await send(stranger, made, sent), 202)
+    base = f"/workspaces/{space.id}"
+    page = f"{base}/automations/{made['id']}/events" if of_one else f"{base}/trigger-events"
+    listed = (await owner.get(page, params={"outcome": "filtered"})).text
+    form = listed[listed.index('aria-label="Replay"') :]
+    form = form[: form.index("</form>")]
+    fields = hidden(form)
+    assert fields["filter.outcome"] == "filtered"
+    if not of_one:
+        assert made["id"] in form
+        refused = await owner.send_form(
+            f"{base}/runs/operations/preview", action="replay", **fields, automationId=""
+        )
+        assert refused.status_code == 400
+        assert "Choose the automation" in refused.text
+        fields["automationId"] = made["id"]
+    preview = await owner.send_form(f"{base}/runs/operations/preview", action="replay", **fields)
+    assert preview.status_code == 200, preview.text
+    assert "<h1>Replay events</h1>" in preview.text
+    assert "<b>2</b> events that reached" in preview.text
+    assert "<b>1 event lacks values that were not kept</b>" in preview.text
+    assert "<code>body.password</code>" in preview.text
+    sent = hidden(preview.text[preview.text.index('class="card form"') :])
+    assert sent["filter.until"]
+    begun = await owner.send_form(f"{base}/runs/operations", **sent, version="published", test="on")
+    assert begun.status_code == 303, begun.text
+    (operation,) = read(await client.get(f"{space.path}/run-operations"))["runOperations"]
+    assert operation["replay"]["test"] is True
+    await carry_out(space.database, operation)
+    shown = (await owner.get(begun.headers["location"])).text
+    assert "<h1>Replay events</h1>" in shown
+    assert "On the published version, as a test" in shown
+    assert "2 succeeded" in shown
+    events = re.findall(rf'href="{base}/trigger-events/([^"]+)"', shown)
+    runs = re.findall(r'href="/runs/([^"]+)"><code>', shown)
+    assert (len(events), len(runs)) == (2, 2)
+    pages = [unescape((await owner.get(f"/runs/{run}")).text) for run in runs]
+    assert sum("in place of values that were not kept" in one for one in pages) == 1
+    assert "Replay 2 events" in (await owner.get(f"{base}/runs/operations")).text
+
+
+async def test_the_page_of_an_event_says_which_values_were_not_kept(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    made = await make_hook(client, space, filter="trigger.body.n > 5")
+    read(await send(client.with_token(None), made, {"n": 1, "<b>token</b>": "t"}), 202)
+    answer = await client.get(f"{space.path}/trigger-events", params={"automationId": made["id"]})
+    (event,) = read(answer)["events"]
+    shown = (await owner.get(f"/workspaces/{space.id}/trigger-events/{event['id']}")).text
+    assert "These values were not kept." in shown
+    assert "<code>body.&lt;b&gt;token&lt;/b&gt;</code>" in shown

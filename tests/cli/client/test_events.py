@@ -1,6 +1,8 @@
 """Trigger events in a terminal, as a person types the commands against a server that listens."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,16 @@ from runtime.ids import new_id
 from tests.cli.client.test_runs import Shell
 from tests.support.automations import DAY, read
 from tests.support.client import Client
+from tests.support.patience import found_when
+from tests.support.run_operations import carry_out
 from tests.support.server import serving
 from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=40)
+
+
+async def operations(client: Client, path: str) -> list[dict[str, Any]]:
+    return list(read(await client.get(path))["runOperations"])
 
 
 @pytest.mark.long
@@ -50,5 +58,21 @@ async def test_events_are_listed_shown_and_replayed(
         replayed = await shell.run("events", "replay", event_id, "--test", "--json")
         assert replayed.code == 0, replayed.err
         assert (replayed.json["outcome"], replayed.json["replay"]) == ("run", True)
+        everything = ("events", "replay", "--all", "--automation", made["id"], "--text", "17")
+        counted = await shell.run(*everything, "--dry-run", "--json")
+        assert counted.code == 0, counted.err
+        assert (counted.json["fitting"], counted.json["redacted"]) == (1, 0)
+        declined = await shell.run(*everything, typed="n\n")
+        assert (declined.code, "1 events fit." in declined.out) == (1, True)
+        path = f"{space.path}/run-operations"
+        assert await operations(client, path) == [], "nothing has begun"
+        begun = asyncio.create_task(shell.run(*everything, "--test", "--yes"))
+        (operation,) = await found_when(lambda: operations(client, path), bool)
+        await carry_out(space.database, operation)
+        ended = await begun
+        assert ended.code == 0, ended.err
+        assert "1 of 1: 1 started, 0 skipped, 0 failed." in ended.out
+        unclear = await shell.run("events", "replay", "--all", "--text", "17")
+        assert unclear.code == 2
         refused = await shell.run("events", "replay", event_id, "--version", "draft")
         assert (refused.code, refused.out) == (3, "")

@@ -1,4 +1,4 @@
-"""Operations over runs, and undos of a run: the preview, the confirmation, and the result."""
+"""Operations over runs and events, and undos of a run: preview, confirmation, and result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +19,8 @@ from api.routers.automation.automation_runs import RUN, UNDO, UNDOS
 from api.routers.automation.automations import READ
 from api.routers.automation.many_runs import READ_OPERATIONS, WRITE_OPERATIONS
 from models.automation.automation_runs.filters import WorkspaceRunQuery
+from models.automation.automations.queries import labels_of
+from models.automation.inbox.queries import EventQuery
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.commands import undo_run
 from models.automation.run_operations.queries import (
@@ -38,6 +40,7 @@ from models.automation.run_undos.commands import get_undo
 from models.automation.run_undos.queries import RunUndoDetail, UndoRun, list_undos
 from models.core.base import Id, JsonObject
 from runtime.errors import ConflictError, PlatformError, RunError, ValidationError
+from runtime.ids import parse_id
 
 router = page_router()
 
@@ -77,11 +80,20 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
         "operation_form.html",
         shell,
         action=values["action"],
+        of_events=values["action"] == OperationAction.REPLAY,
         runs=runs,
+        automation=await _replayed_automation(request, values.get("replay")),
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
         api=shell.calls((api.create_run_operation, values)),
     )
+
+
+async def _replayed_automation(request: ApiRequest, replay: JsonObject | None) -> str | None:
+    """The name of the automation that events are replayed for, as far as it is visible."""
+    automation_id = None if replay is None else parse_id(replay["automationId"])
+    ids = [] if automation_id is None else [automation_id]
+    return (await labels_of(request.work, request.actor, ids)).get(ids[0]) if ids else None
 
 
 @router.post(_OPERATIONS, access=paged(WRITE_OPERATIONS))
@@ -119,6 +131,7 @@ async def get_operation(
     operation = await queries.operation_detail(request.work, request.actor, operation_id)
     turn = request.page("console results", _PAGE, cursor, operation_id, outcome)
     results = await queries.list_results(request.work, request.actor, operation_id, turn, outcome)
+    replayed = await _replayed_automation(request, operation.replay)
     shell = await shell_of(request)
     return page(
         request,
@@ -126,6 +139,8 @@ async def get_operation(
         shell,
         operation=operation,
         results=results,
+        of_events=operation.action is OperationAction.REPLAY,
+        automation=replayed,
         labels=await queries.automation_labels(
             request.work, request.actor, [one.run_id for one in results.results]
         ),
@@ -179,15 +194,20 @@ def _path(request: ApiRequest, operation_id: Id) -> str:
 
 
 NONE_TICKED = "No runs selected. Select runs in the list, or apply to all matching runs."
+NO_AUTOMATION = "Choose the automation that the events are replayed for."
 _FILTER = "filter."
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The runs of a form: their ids, or a filter. The form of the next page has them hidden."""
+    """The runs of a form: their ids, or a filter. The form of the next page has them hidden.
+
+    With `automation_id` the filter is one of events, which are replayed for this automation.
+    """
 
     run_ids: Sequence[str]
     filters: Mapping[str, str]
+    automation_id: str | None = None
 
     @property
     def hidden(self) -> Mapping[str, str]:
@@ -195,6 +215,8 @@ class Selected:
         if self.run_ids:
             return {"selection": "ticked", **{f"run.{run_id}": "on" for run_id in self.run_ids}}
         fields = {f"{_FILTER}{name}": text for name, text in self.filters.items()}
+        if self.automation_id is not None:
+            return {"automationId": self.automation_id, **fields}
         return {"selection": "all", **fields}
 
     @property
@@ -210,6 +232,8 @@ def selected(fields: Fields, now: datetime) -> Selected:
 
     A period becomes the moments that bound it, so that what is confirmed is what was previewed.
     """
+    if action_of(fields) is OperationAction.REPLAY:
+        return _selected_events(fields, now)
     match fields.texts.get("selection", "ticked"):
         case "all":
             return Selected((), _filters(fields, now))
@@ -222,17 +246,34 @@ def selected(fields: Fields, now: datetime) -> Selected:
     return Selected(run_ids, {})
 
 
+def _sent_filters(fields: Fields) -> dict[str, str]:
+    return {
+        name.removeprefix(_FILTER): text
+        for name, text in fields.texts.items()
+        if name.startswith(_FILTER)
+    }
+
+
 def _filters(fields: Fields, now: datetime) -> dict[str, str]:
-    names = [name.removeprefix(_FILTER) for name in fields.texts if name.startswith(_FILTER)]
-    query = read_as(WorkspaceRunQuery, {name: fields.texts[f"{_FILTER}{name}"] for name in names})
+    query = read_as(WorkspaceRunQuery, _sent_filters(fields))
     return {name: str(value) for name, value in frozen(query, now).wire.items()}
+
+
+def _selected_events(fields: Fields, now: datetime) -> Selected:
+    filters = _sent_filters(fields)
+    automation_id = fields.texts.get("automationId") or filters.pop("automationId", "")
+    if not automation_id:
+        raise ValidationError.at("automationId", NO_AUTOMATION)
+    query = read_as(EventQuery, filters)
+    wire = query.until_at_most(now).wire
+    return Selected((), {name: str(value) for name, value in wire.items()}, automation_id)
 
 
 def action_of(fields: Fields) -> OperationAction:
     """The action of a form. Raises ValidationError."""
     text = fields.texts.get("action", "")
     if text not in set(OperationAction):
-        raise ValidationError.at("action", "Choose cancel, retry, resume or undo.")
+        raise ValidationError.at("action", "Choose cancel, retry, resume, undo or replay.")
     return OperationAction(text)
 
 
@@ -244,7 +285,17 @@ def operation_of(fields: Fields, now: datetime) -> CreateRunOperation:
 def values_of(fields: Fields, now: datetime) -> JsonObject:
     """The same as JSON, for the equal call. Raises ValidationError."""
     texts, action = fields.texts, action_of(fields)
-    values: JsonObject = {"action": action.value, **selected(fields, now).body}
+    chosen = selected(fields, now)
+    values: JsonObject = {"action": action.value}
+    if action is OperationAction.REPLAY:
+        values["replay"] = {
+            "automationId": chosen.automation_id,
+            "version": texts.get("version", "published"),
+            "test": "test" in texts,
+            "filter": dict(chosen.filters),
+        }
+    else:
+        values |= chosen.body
     if action is OperationAction.RETRY:
         values["retry"] = {"from": texts.get("from", "failed")}
         values["retry"] |= {"version": "published"} if texts.get("version") == "published" else {}

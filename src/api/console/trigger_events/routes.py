@@ -106,7 +106,8 @@ async def _events(
         explained=explained,
         sources=_SOURCES,
         outcomes=_OUTCOMES,
-        automations=[("", "Any automation"), *automations],
+        automations=automations,
+        may_replay=shell.may(Scope.AUTOMATIONS_WRITE),
         detail_text=detail_text,
         api=shell.calls(*calls),
     )

@@ -23,6 +23,7 @@ from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSo
 from models.automation.automation_runs.run_header import automation_actor, executed_plan
 from models.automation.automation_runs.shapes import (
     MOST_RUNS,
+    REDACTED_PATHS,
     SCHEDULE_NOTE,
     AutomationRunDetail,
     BatchedRun,
@@ -96,8 +97,11 @@ async def test_run(
     automation_id: Id,
     body: TestRun,
     run_id: Id | None = None,  # noqa: PT028  # no test
+    redacted: Sequence[str] = (),  # noqa: PT028  # no test
 ) -> AutomationRunDetail:
     """A queued test run of the draft, else the published version, or the one the body names.
+
+    `redacted` are the paths of its payload that lack the values that came.
 
     Raises RunError when there is no version, ValidationError when its graph has issues.
     """
@@ -119,6 +123,8 @@ async def test_run(
     }
     if stop_at is not None:
         options["stopAtNodeId"] = stop_at
+    if redacted:
+        options[REDACTED_PATHS] = [*redacted]
     payload = _bounded(_test_payload(body, graph.get("testPayloads") or []))
     request = RunRequest(RunSource.TEST, payload, options, run_id=run_id)
     return await _accept(work, actor, version, request)

@@ -40,6 +40,7 @@ from models.automation.automation_runs.rules import (
     RunStatus,
 )
 from models.automation.automation_runs.shapes import (
+    REDACTED_PATHS,
     SCHEDULE_NOTE,
     AutomationRunDetail,
     AutomationRunList,
@@ -262,6 +263,10 @@ def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
     )
 
 
+_NOTED = (OPERATION, SCHEDULE_NOTE, REDACTED_PATHS)
+"""Options that are metadata, too."""
+
+
 async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, JsonObject]:
     """The `metadata` of runs in lists, by run id."""
     handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
@@ -285,7 +290,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
                 admitted_at=run.admitted_at,
             ),
             **({"failureRunId": answered[run.id]} if run.id in answered else {}),
-            **{key: run.options[key] for key in (OPERATION, SCHEDULE_NOTE) if key in run.options},
+            **{key: run.options[key] for key in _NOTED if key in run.options},
             "waiting": waiting[run.id],
             **({"waitingFor": waits[run.id]} if run.id in waits else {}),
         }

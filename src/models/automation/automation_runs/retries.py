@@ -28,7 +28,7 @@ from models.automation.automation_runs.run_header import (
     read_reused,
     reusable,
 )
-from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun
+from models.automation.automation_runs.shapes import REDACTED_PATHS, AutomationRunDetail, RetryRun
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION
@@ -54,7 +54,14 @@ class NotRetriableError(RunError):
 OPEN = "The run is still open. Wait until it ends, or retry it with cancelFirst."
 NOTHING = "No node failed. Retry the run from the start."
 
-_KEPT = ("simulate", "triggerFailureAutomation", "scope", "scopeKey", "stopAtNodeId")
+_KEPT = (
+    "simulate",
+    "triggerFailureAutomation",
+    "scope",
+    "scopeKey",
+    "stopAtNodeId",
+    REDACTED_PATHS,
+)
 _OF_NODES = ("mocks", "pinned", "only")
 """Options that name nodes. Nodes that the version does not have are left out of them."""
 

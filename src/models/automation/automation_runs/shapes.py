@@ -24,6 +24,9 @@ _QUESTION = object_of(
 SCHEDULE_NOTE = "scheduleNote"
 """Among the options and in the metadata of a run: why its due time differs from the expression."""
 
+REDACTED_PATHS = "redactedPaths"
+"""Among the options and in the metadata of a run: where its payload lacks the values that came."""
+
 RunMetadata = Annotated[
     JsonObject,
     WithJsonSchema(
@@ -33,6 +36,7 @@ RunMetadata = Annotated[
             failureRunId=ID,
             operationId=ID,
             scheduleNote=TEXT,
+            redactedPaths=array_of(TEXT),
             parentRunId=ID,
             chain=array_of(ID),
             concurrencyKey=TEXT,
@@ -49,7 +53,8 @@ RunMetadata = Annotated[
 ]
 """`progress` and `trimmed` are given of a single run, and in no list.
 
-The metadata says how a run is executed, and what it waits for.
+The metadata says how a run is executed, and what it waits for. `redactedPaths` are the places of
+the payload of a replayed event where `[redacted]` is in place of what came.
 """
 
 NodeRunMetadata = Annotated[

@@ -19,7 +19,9 @@ from sqlalchemy import (
     Uuid,
     and_,
     any_,
+    case,
     cast,
+    exists,
     func,
     literal,
     or_,
@@ -41,6 +43,7 @@ from models.core.values import InputMoment
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.redaction import MAX_PATHS, REDACTED, redacted_paths
 
 WINDOW = 10_000
 """Events that one page of a search, and one summary, looks through."""
@@ -90,9 +93,14 @@ class TriggerEventList(Listed):
 
 
 class TriggerEventDetail(TriggerEventSummary):
-    """One event with its payload, without credentials; a payload over 64 KiB is left out."""
+    """One event with its payload, without credentials; a payload over 64 KiB is left out.
+
+    `redactedPaths` are the places, 20 at most, where `[redacted]` is in place of what came. A
+    replay has what came only where the automation has a run of the event.
+    """
 
     payload: JsonObject | None
+    redacted_paths: list[str]
 
 
 class ReasonCount(Shape):
@@ -296,7 +304,12 @@ async def get_event(work: UnitOfWork, actor: Actor, event_id: Id) -> TriggerEven
     outcomes = await _outcomes(work, actor, [event_id], _MOST_OF_ONE)
     if event_id not in outcomes:
         raise NotFoundError("event")
-    return TriggerEventDetail(**_summary(row), outcomes=outcomes[event_id], payload=row.payload)
+    return TriggerEventDetail(
+        **_summary(row),
+        outcomes=outcomes[event_id],
+        payload=row.payload,
+        redacted_paths=redacted_paths(row.payload),
+    )
 
 
 async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> KeptEvent:
@@ -324,6 +337,38 @@ def concerned_events(actor: Actor, automation_id: Id, query: EventQuery) -> Sele
         .join(inbox_event, kept)
         .where(*conditions, *query.searches())
     )
+
+
+MOST_EXAMINED = 1_000
+"""Events whose payloads are searched for what was redacted: the newest."""
+
+
+async def redacted_among(
+    work: UnitOfWork, events: Select[Any], automation_id: Id
+) -> tuple[int, int, list[str]]:
+    """Of the newest of these events: how many were examined, and how many would lack values.
+
+    The last part is the paths of these. An event of which the automation has a run lacks nothing.
+    """
+    newest = (
+        events.order_by(_event.received_at.desc(), _event.id.desc()).limit(MOST_EXAMINED).subquery()
+    )
+    has_run = exists().where(
+        _outcome.workspace_id == _event.workspace_id,
+        _outcome.event_id == _event.id,
+        _outcome.automation_id == automation_id,
+        _outcome.run_id.is_not(None),
+        ~_outcome.replay,
+    )
+    is_redacted = func.strpos(cast(_event.payload, Text), REDACTED) > 0
+    rows = await work.rows(
+        select(case((and_(is_redacted, ~has_run), _event.payload)).label("payload"))
+        .select_from(newest)
+        .join(inbox_event, _event.id == newest.c.id)
+    )
+    lacking = [row.payload for row in rows if row.payload is not None]
+    paths = dict.fromkeys(path for payload in lacking for path in redacted_paths(payload))
+    return len(rows), len(lacking), list(paths)[:MAX_PATHS]
 
 
 async def runs_of_event(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> Sequence[Id]:

@@ -134,6 +134,9 @@ class RunOperationPreview(Shape):
     first `examined` fitting runs; the last two hold the largest hundred of each. So are, for an
     undo, `records`, the number of records that these runs wrote, and `outside`, the nodes whose
     effects stay. The runs that they called are undone with them, and are not looked at.
+
+    A replay counts events, those of a filter up to `until`. Of the newest `examined`, the payloads
+    of `redacted` lack values that look like secrets, at `redactedPaths`, 20 at most.
     """
 
     total: int
@@ -146,6 +149,9 @@ class RunOperationPreview(Shape):
     repeats: list[RepeatedNode]
     records: int
     outside: list[OutsideNode]
+    until: Moment | None = None
+    redacted: int = 0
+    redacted_paths: Annotated[list[str], Field(default_factory=list)]
 
 
 class RunOperationShape(Shape):

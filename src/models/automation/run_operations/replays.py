@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select, tuple_
 
-from models.automation.inbox.queries import EventQuery, concerned_events
+from models.automation.inbox.queries import EventQuery, concerned_events, redacted_among
 from models.automation.inbox.rules import WITH_RUN, EventOutcome
 from models.automation.run_operations.queries import BulkReplay, RunOperationPreview
 from models.automation.run_operations.rules import (
@@ -67,25 +67,29 @@ def matching_events(
 async def preview_replay(
     work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
 ) -> RunOperationPreview:
-    """The number of events that a replay would treat."""
-    wanted = {} if body.filter is None else body.filter.until_at_most(work.now).wire
-    events = matching_events(actor, parameters, wanted)
+    """The number of events that a replay would treat, and what their payloads lack."""
+    wanted = None if body.filter is None else body.filter.until_at_most(work.now)
+    events = matching_events(actor, parameters, {} if wanted is None else wanted.wire)
     if body.event_ids is not None:
         ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
         events = events.where(events.selected_columns.id == any_(ids))
     some = events.limit(counted + 1).subquery()
     total = await work.scalar(select(func.count()).select_from(some))
+    examined, redacted, paths = await redacted_among(work, events, body.automation_id)
     return RunOperationPreview(
         total=min(total, counted),
         fitting=min(total, counted),
         more=total > counted,
-        examined=0,
+        examined=examined,
         statuses={},
         retried_before=0,
         versions=[],
         repeats=[],
         records=0,
         outside=[],
+        until=None if wanted is None else wanted.until,
+        redacted=redacted,
+        redacted_paths=paths,
     )
 
 

@@ -1,10 +1,12 @@
 """Replaying an event of the inbox: one more run of it, on any version, as a test or for real.
 
 A replay has its run's payload from the run that the event started, or else from the inbox, which
-has it without secrets. It is an outcome of its own beside the first.
+has it without secrets: the outcome of the replay and its run then say where (ADR 0161). It is an
+outcome of its own beside the first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
@@ -14,7 +16,7 @@ from models.automation.automation_runs import commands
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource
-from models.automation.automation_runs.shapes import TestRun
+from models.automation.automation_runs.shapes import REDACTED_PATHS, TestRun
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import visible
 from models.automation.automations.runnable_versions import RunnableVersion
@@ -33,6 +35,7 @@ from models.messages.events.rules import ANSWERED_BY
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError, NotFoundError, RunError, ValidationError
+from runtime.redaction import redacted_paths
 
 NOT_KEPT = "The payload of the event was too large to keep, and its run was deleted."
 
@@ -56,6 +59,21 @@ class _EventRun(Protocol):
     id: Id
     trigger_payload: JsonObject
     attributes: Mapping[str, str] | None
+    options: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """The payload of a replay, the paths where it lacks what came, and the run that had it."""
+
+    payload: JsonObject
+    redacted: Sequence[str]
+    earlier: _EventRun | None
+
+    @property
+    def options(self) -> JsonObject:
+        """The options of the run."""
+        return {REDACTED_PATHS: [*self.redacted]} if self.redacted else {}
 
 
 async def replay(
@@ -76,18 +94,18 @@ async def replay(
         raise ValidationError.at("automationId", "The event did not reach this automation.")
     version = await version_to_replay(work, actor, body)
     event = await find_event(work, actor, event_id)
-    earlier = await _first_run(work, event, automation_id)
-    payload = _kept(event) if earlier is None else earlier.trigger_payload
+    replayed = await _replayed(work, event, automation_id)
     run_id = derived_id(replay_id, "run")
     if body.test:
         named = str(version.version_id)
         test = TestRun.model_validate(
-            {"payload": payload, "automationVersionId": named, "simulate": True}
+            {"payload": replayed.payload, "automationVersionId": named, "simulate": True}
         )
-        await commands.test_run(work, actor, automation_id, test, run_id)
-        judgement = Judgement(EventOutcome.RUN, run_id, {"version": version.version, "test": True})
+        await commands.test_run(work, actor, automation_id, test, run_id, replayed.redacted)
+        detail = {"version": version.version, "test": True, **replayed.options}
+        judgement = Judgement(EventOutcome.RUN, run_id, detail)
     else:
-        judgement = await _start(work, actor, version, payload, earlier, run_id)
+        judgement = await _start(work, actor, version, replayed, run_id)
     await keep_replay(work, replay_id, event, automation_id, judgement)
     answer = await get_event(work, actor, event_id)
     return next(outcome for outcome in answer.outcomes if outcome.id == replay_id)
@@ -97,22 +115,35 @@ async def _start(
     work: UnitOfWork,
     actor: Actor,
     version: RunnableVersion,
-    payload: JsonObject,
-    earlier: _EventRun | None,
+    replayed: _Replayed,
     run_id: Id,
 ) -> Judgement:
     """Accept the run for real; a version that was never published has to compile."""
     await runnable_versions.compiled(work, actor, version.automation_id, version)
+    earlier = replayed.earlier
     request = RunRequest(
         RunSource.REPLAY,
-        payload,
+        replayed.payload,
+        options=replayed.options,
         attributes=(earlier and earlier.attributes) or {},
         replay_of_run_id=None if earlier is None else earlier.id,
         run_id=run_id,
     )
     accepted = (await accept(work, actor, version, request)).judgement
     detail = {**(accepted.detail or {}), "version": version.version, "test": False}
+    detail |= replayed.options
     return Judgement(accepted.outcome, run_id, detail)
+
+
+async def _replayed(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _Replayed:
+    """What a replay starts with. Raises RunError."""
+    earlier = await _first_run(work, event, automation_id)
+    if earlier is not None:
+        # The run of an earlier replay lacks what that one lacked.
+        redacted = earlier.options.get(REDACTED_PATHS, ())
+        return _Replayed(earlier.trigger_payload, redacted, earlier)
+    payload = _kept(event)
+    return _Replayed(payload, redacted_paths(payload), None)
 
 
 async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _EventRun | None:
@@ -125,7 +156,7 @@ async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _
     )
     run, is_its_run = run_of(ids.c.run_id)
     return await work.first(
-        select(RUN.id, RUN.trigger_payload, RUN.attributes)
+        select(RUN.id, RUN.trigger_payload, RUN.attributes, RUN.options)
         .select_from(ids)
         .join(run, is_its_run)
         .where(RUN.workspace_id == event.workspace_id, RUN.automation_id == automation_id)
