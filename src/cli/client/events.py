@@ -91,7 +91,7 @@ def show(
 def replay(  # the options of the command
     event: Annotated[str | None, typer.Argument(metavar="[EVENT]", help="ID of the event.")] = None,
     *,
-    every: Annotated[
+    all_events: Annotated[
         bool, typer.Option("--all", help="Replay every event that fits the filters.")
     ] = False,
     automation: _AUTOMATION = None,
@@ -118,9 +118,9 @@ def replay(  # the options of the command
     """
     wanted = Replay(automation, version, test, dry_run)
     place, filters = (profile, state_dir), _filters(source, outcome, subject, since, until, text)
-    if every and event is None and automation is not None:
+    if all_events and event is None and automation is not None:
         run_command(replay_events(place, wanted, filters, rate, ask=not yes, as_json=json))
-    elif event is not None and not every and not any(filters.values()):
+    elif event is not None and not all_events and not any(filters.values()):
         run_command(replay_event(place, event, wanted, as_json=json))
     else:
         raise typer.BadParameter("Name an event, or use --all with --automation and filters.")
@@ -229,14 +229,14 @@ async def replay_events(
 
     Exits with 1 when an event could not be replayed. Raises StartError.
     """
-    wanted = {name: value for name, value in filters.items() if value is not None}
+    conditions = {name: value for name, value in filters.items() if value is not None}
     async with await connected(place) as client:
         path = f"{client.workspace}/run-operations"
-        replay = {**choice.body(str(choice.automation)), "filter": wanted}
+        replay = {**choice.body(str(choice.automation)), "filter": conditions}
         body: Json = {"action": "replay", "replay": replay}
         preview = await client.call("POST", f"{path}/preview", json=body)
         # What came after the preview was not counted.
-        replay["filter"] = {**wanted, "until": wanted.get("until") or preview["until"]}
+        replay["filter"] = {**conditions, "until": conditions.get("until") or preview["until"]}
         if choice.dry_run or not preview["fitting"]:
             _print_preview(preview, as_json=as_json)
             return
@@ -266,16 +266,16 @@ def _print_preview(preview: Json, *, as_json: bool) -> None:
 
 async def _ended(client: ApiClient, path: str, *, as_json: bool) -> Json:
     """The operation when it has ended or is paused; until then, its progress is printed."""
-    shown = ""
+    last_line = ""
     while True:
         operation: Json = await client.call("GET", path)
         total = operation.get("total")
         progress = "Selecting events" if total is None else f"{operation['done']:,} of {total:,}"
         progress += f": {operation['succeeded']:,} started, {operation['skipped']:,} skipped"
         line = f"{operation['status'].capitalize()}, {progress}, {operation['failed']:,} failed."
-        if line != shown and not as_json:
+        if line != last_line and not as_json:
             say(terminal(), line)
-        shown = line
+        last_line = line
         if operation["status"] not in ("queued", "running"):
             return operation
         await asyncio.sleep(_PROGRESS_SECONDS)

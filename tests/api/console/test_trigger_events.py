@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ async def test_all_events_of_a_filter_are_replayed_by_forms_alone(
     listed = (await owner.get(page, params={"outcome": "filtered"})).text
     form = listed[listed.index('aria-label="Replay"') :]
     form = form[: form.index("</form>")]
-    fields = hidden(form)
+    fields: dict[str, Any] = hidden(form)
     assert fields["filter.outcome"] == "filtered"
     if not of_one:
         assert made["id"] in form
@@ -94,9 +95,11 @@ async def test_all_events_of_a_filter_are_replayed_by_forms_alone(
     assert "<b>2</b> events that reached" in preview.text
     assert "<b>1 event lacks values that were not kept</b>" in preview.text
     assert "<code>body.password</code>" in preview.text
-    sent = hidden(preview.text[preview.text.index('class="card form"') :])
-    assert sent["filter.until"]
-    begun = await owner.send_form(f"{base}/runs/operations", **sent, version="published", test="on")
+    confirmed: dict[str, Any] = hidden(preview.text[preview.text.index('class="card form"') :])
+    assert confirmed["filter.until"]
+    begun = await owner.send_form(
+        f"{base}/runs/operations", **confirmed, version="published", test="on"
+    )
     assert begun.status_code == 303, begun.text
     (operation,) = read(await client.get(f"{space.path}/run-operations"))["runOperations"]
     assert operation["replay"]["test"] is True

@@ -285,17 +285,17 @@ def operation_of(fields: Fields, now: datetime) -> CreateRunOperation:
 def values_of(fields: Fields, now: datetime) -> JsonObject:
     """The same as JSON, for the equal call. Raises ValidationError."""
     texts, action = fields.texts, action_of(fields)
-    chosen = selected(fields, now)
+    selection = selected(fields, now)
     values: JsonObject = {"action": action.value}
     if action is OperationAction.REPLAY:
         values["replay"] = {
-            "automationId": chosen.automation_id,
+            "automationId": selection.automation_id,
             "version": texts.get("version", "published"),
             "test": "test" in texts,
-            "filter": dict(chosen.filters),
+            "filter": dict(selection.filters),
         }
     else:
-        values |= chosen.body
+        values |= selection.body
     if action is OperationAction.RETRY:
         values["retry"] = {"from": texts.get("from", "failed")}
         values["retry"] |= {"version": "published"} if texts.get("version") == "published" else {}

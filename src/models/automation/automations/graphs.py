@@ -309,7 +309,7 @@ async def store_like(
     Its plan is that of the other: a plan has no keys of fields.
     """
     new_checksum = content_checksum(trigger_config, graph)
-    found = await stored_references(work, workspace_id, trigger_config, graph)
+    references = await stored_references(work, workspace_id, trigger_config, graph)
     source = select(
         automation_graph.c.workspace_id,
         automation_graph.c.automation_id,
@@ -317,13 +317,13 @@ async def store_like(
         literal(trigger_config, JSONB),
         literal(graph, JSONB),
         automation_graph.c.plan,
-        *(literal(value, automation_graph.c[name].type) for name, value in found.items()),
+        *(literal(value, automation_graph.c[name].type) for name, value in references.items()),
     ).where(
         automation_graph.c.automation_id == automation_id,
         automation_graph.c.checksum == checksum,
     )
     columns = ["workspace_id", "automation_id", "checksum", "trigger_config", "graph", "plan"]
-    columns += found
+    columns += references
     statement = upsert(automation_graph).from_select(columns, source)
     await work.execute(statement.on_conflict_do_nothing())
     return new_checksum

@@ -182,7 +182,7 @@ _IS_READ = and_(_graph.reader == READER, _graph.found_references.is_not(None))
 async def _contents(
     work: UnitOfWork, actor: Actor, rows: Iterable[FoundGraph]
 ) -> Mapping[tuple[Id, str], _Content]:
-    """What these graphs name as it is stored, or the graphs whose references are not stored."""
+    """The stored references of these graphs, and the graphs without stored references."""
     places = [(row.automation_id, row.checksum) for row in rows]
     if not places:
         return {}

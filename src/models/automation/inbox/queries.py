@@ -346,9 +346,9 @@ MOST_EXAMINED = 1_000
 async def redacted_among(
     work: UnitOfWork, events: Select[Any], automation_id: Id
 ) -> tuple[int, int, list[str]]:
-    """Of the newest of these events: how many were examined, and how many would lack values.
+    """The number of examined events, the number of those that would lack values, and the paths.
 
-    The last part is the paths of these. An event of which the automation has a run lacks nothing.
+    The newest are examined. An event of which the automation has a run lacks nothing.
     """
     newest = (
         events.order_by(_event.received_at.desc(), _event.id.desc()).limit(MOST_EXAMINED).subquery()

@@ -351,6 +351,7 @@ async def preview_operation(
         repeats=await _repeats(work, first, body.action, parameters),
         records=await _records(work, actor, first, body.action),
         outside=await _outside(work, actor, first, body.action),
+        redacted_paths=[],
     )
 
 

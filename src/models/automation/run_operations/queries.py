@@ -135,8 +135,8 @@ class RunOperationPreview(Shape):
     undo, `records`, the number of records that these runs wrote, and `outside`, the nodes whose
     effects stay. The runs that they called are undone with them, and are not looked at.
 
-    A replay counts events, those of a filter up to `until`. Of the newest `examined`, the payloads
-    of `redacted` lack values that look like secrets, at `redactedPaths`, 20 at most.
+    A replay counts events, and of a filter the events before `until`. Of the newest `examined`, the
+    payloads of `redacted` lack values that look like secrets, at `redactedPaths`, 20 at most.
     """
 
     total: int

@@ -68,8 +68,8 @@ async def preview_replay(
     work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
 ) -> RunOperationPreview:
     """The number of events that a replay would treat, and what their payloads lack."""
-    wanted = None if body.filter is None else body.filter.until_at_most(work.now)
-    events = matching_events(actor, parameters, {} if wanted is None else wanted.wire)
+    query = None if body.filter is None else body.filter.until_at_most(work.now)
+    events = matching_events(actor, parameters, {} if query is None else query.wire)
     if body.event_ids is not None:
         ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
         events = events.where(events.selected_columns.id == any_(ids))
@@ -87,7 +87,7 @@ async def preview_replay(
         repeats=[],
         records=0,
         outside=[],
-        until=None if wanted is None else wanted.until,
+        until=None if query is None else query.until,
         redacted=redacted,
         redacted_paths=paths,
     )

@@ -136,7 +136,7 @@ async def _start(
 
 
 async def _replayed(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _Replayed:
-    """What a replay starts with. Raises RunError."""
+    """The payload of a replay. Raises RunError."""
     earlier = await _first_run(work, event, automation_id)
     if earlier is not None:
         # The run of an earlier replay lacks what that one lacked.

@@ -126,9 +126,9 @@ def as_stored(references: Sequence[Reference]) -> list[JsonObject]:
     return stored
 
 
-def from_stored(stored: Sequence[JsonObject]) -> Sequence[Reference]:
+def from_stored(values: Sequence[JsonObject]) -> Sequence[Reference]:
     """References from what `as_stored` made of them."""
-    return _REFERENCES.validate_python(stored, strict=False)
+    return _REFERENCES.validate_python(values, strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
