@@ -1,6 +1,6 @@
 """Reads that go straight to the driver behave like those that do not."""
 
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
@@ -86,84 +86,3 @@ async def test_a_failure_that_leaves_the_connection_whole_stays_what_it_is(
     with pytest.raises(psycopg.errors.DivisionByZero):
         async with database.transaction() as work:
             await broken.first(work, {})
-
-
-class _NothingKeptError(Exception):
-    """Rolls a transaction back."""
-
-    retryable = False
-
-
-async def _prepared_after(database: Database, *, savepoint: bool) -> tuple[int, int]:
-    """The backend, and the number of its prepared statements after a rollback."""
-    before: set[str] = set()
-    with suppress(_NothingKeptError):
-        async with database.transaction() as work:
-            await NUMBERS.rows(work, {"numbers": [1]})
-            with suppress(_NothingKeptError):
-                async with work.savepoint():
-                    await PID.rows(work, {})
-                    raise _NothingKeptError
-            before.add(str(await work.scalar(text("SELECT pg_backend_pid()"))))
-            if not savepoint:
-                raise _NothingKeptError
-    async with database.transaction() as work:
-        assert {str(await work.scalar(text("SELECT pg_backend_pid()")))} == before
-        names = text(
-            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%unnest%'"
-            " OR statement LIKE '%AS pid%'"
-        )
-        count = await work.scalar(names)
-        await NUMBERS.rows(work, {"numbers": [1]})
-        await PID.rows(work, {})
-        return count, await work.scalar(names)
-
-
-@pytest.mark.parametrize("savepoint", [True, False])
-async def test_prepared_statements_outlive_a_rollback(database_url: str, savepoint: bool) -> None:
-    """A dry run, or a refused request, costs the next one no planning."""
-    database = Database(database_url, pool_size=1)
-    try:
-        assert await _prepared_after(database, savepoint=savepoint) == (2, 2)
-    finally:
-        await database.close()
-
-
-FAILING = PreparedStatement(
-    select(literal(1) / bindparam("divisor", type_=Integer)).select_from(text("pg_class"))
-)
-
-
-async def test_a_failed_statement_stays_prepared(database_url: str) -> None:
-    """However often it fails first, the server keeps it once."""
-    database = Database(database_url, pool_size=1)
-    try:
-        for _ in range(3):
-            with pytest.raises(psycopg.errors.DivisionByZero):
-                async with database.transaction() as work:
-                    await FAILING.rows(work, {"divisor": 0})
-        async with database.transaction() as work:
-            assert await FAILING.rows(work, {"divisor": 1})
-            names = text("SELECT count(*) FROM pg_prepared_statements WHERE statement ~ 'pg_class'")
-            assert await work.scalar(names) == 1
-    finally:
-        await database.close()
-
-
-async def test_a_changed_table_discards_prepared_statements(database_url: str) -> None:
-    """Those of a table that is made anew with other columns, also by a rollback."""
-    database = Database(database_url, pool_size=1)
-    kept = PreparedStatement(select(text("*")).select_from(text("made_anew")))
-    try:
-        for columns in ("a int", "a text, b int", "b int"):
-            with suppress(_NothingKeptError):
-                async with database.transaction() as work:
-                    await work.execute(text(f"CREATE TEMP TABLE made_anew ({columns})"))
-                    await kept.rows(work, {})
-                    if columns == "a text, b int":
-                        await work.execute(text("DROP TABLE made_anew"))
-                        await work.execute(text("CREATE TEMP TABLE made_anew (c int)"))
-                        await kept.rows(work, {})
-                    raise _NothingKeptError
-    finally:
-        await database.close()

@@ -2,10 +2,9 @@
 
 import asyncio
 import os
-import re
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +12,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg._preparing import Key, Prepare, PrepareManager
 from psycopg.pq import TransactionStatus
-from psycopg.pq.abc import PGconn, PGresult
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy.engine import AdaptedConnection
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
@@ -164,54 +161,11 @@ def _cut_off(connection: psycopg.AsyncConnection[Any]) -> None:
         line.shutdown(socket.SHUT_RDWR)
 
 
-_CHANGES_SCHEMA = re.compile(rb"(?:CREATE|DROP|ALTER|DISCARD ALL|DEALLOCATE ALL)\b").match
-
-
-class _KeptStatements(PrepareManager):
-    """The prepared statements of a connection, which outlive a rollback.
-
-    PostgreSQL keeps them through it. By default the driver drops them all, and the next transaction
-    parses and plans each of its statements anew. That is needed after a change of the schema alone:
-    what was rolled back may be created again with other columns.
-    """
-
-    _schema_changed = False
-
-    @override
-    def clear(self) -> bool:
-        """Called by the driver after a rollback."""
-        return self._discard() if self._schema_changed else False
-
-    def _discard(self) -> bool:
-        self._schema_changed = False
-        return super().clear()
-
-    @override
-    def _should_discard(self, prep: Prepare, results: Sequence[PGresult], *_: object) -> bool:
-        if any(_CHANGES_SCHEMA(result.command_status or b"") for result in results):
-            self._discard()
-            self._schema_changed = True
-            return True
-        return False
-
-    @override
-    def validate(self, key: Key, prep: Prepare, name: bytes, results: Sequence[PGresult]) -> None:
-        """A statement that was prepared stays so where its execution fails."""
-        if prep is Prepare.SHOULD and not self._should_discard(prep, results):
-            self._rotate()
-        else:
-            super().validate(key, prep, name, results)
-
-
 class BoundedConnection(psycopg.AsyncConnection[Any]):
     """A connection that is made in a limited time, or not at all."""
 
     reach: Reach
     _given_back_at = float("inf")
-
-    def __init__(self, pgconn: PGconn) -> None:
-        super().__init__(pgconn)
-        self._prepared = _KeptStatements()
 
     def give_back(self) -> None:
         """Note the moment: from now on it is idle, and PostgreSQL has answered on it."""
