@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0109"
-down_revision = "0105"
+revision = "0107"
+down_revision = "0106"
 branch_labels = None
 depends_on = None
 
