@@ -86,7 +86,7 @@ class Clock:
 def answer_in_place(patch: pytest.MonkeyPatch) -> None:
     """Have statements wait for PostgreSQL without the event loop, and be prepared for good.
 
-    One step is done at a time, so nothing could go on meanwhile (ADR 0158).
+    One step is done at a time, so nothing else is done meanwhile (ADR 0158).
     """
 
     async def wait(

@@ -254,7 +254,7 @@ async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
 async def test_an_open_delivery_is_listed_by_its_workspace(desk: Desk) -> None:
     client, workspace_id = desk.engine.client, str(desk.engine.actor.workspace_id)
     listed = Family.DELIVERY.workflow_id(new_id())
-    # Nobody polls its queue, so it stays open.
+    # No worker polls its queue, so it stays open.
     handle = await client.start_activity(
         "attempt",
         id=listed,

@@ -91,10 +91,13 @@ async def test_all_events_of_a_filter_are_replayed_by_forms_alone(
         fields["automationId"] = made["id"]
     preview = await owner.send_form(f"{base}/runs/operations/preview", action="replay", **fields)
     assert preview.status_code == 200, preview.text
-    assert "<h1>Replay events</h1>" in preview.text
-    assert "<b>2</b> events that reached" in preview.text
-    assert "<b>1 event lacks values that were not kept</b>" in preview.text
-    assert "<code>body.password</code>" in preview.text
+    for part in (
+        "<h1>Replay events</h1>",
+        "<b>2</b> events that reached",
+        "<b>1 event lacks values that were not kept</b>",
+        "<code>body.password</code>",
+    ):
+        assert part in preview.text
     confirmed: dict[str, Any] = hidden(preview.text[preview.text.index('class="card form"') :])
     assert confirmed["filter.until"]
     begun = await owner.send_form(

@@ -26,6 +26,24 @@ async def operations(client: Client, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
+async def _replay_all(client: Client, space: Space, shell: Shell, automation_id: str) -> None:
+    """Preview, decline and carry out a replay of every event that fits."""
+    everything = ("events", "replay", "--all", "--automation", automation_id, "--text", "17")
+    counted = await shell.run(*everything, "--dry-run", "--json")
+    assert counted.code == 0, counted.err
+    assert (counted.json["fitting"], counted.json["redacted"]) == (1, 0)
+    declined = await shell.run(*everything, typed="n\n")
+    assert (declined.code, "1 events fit." in declined.out) == (1, True)
+    path = f"{space.path}/run-operations"
+    assert await operations(client, path) == [], "nothing has begun"
+    begun = asyncio.create_task(shell.run(*everything, "--test", "--yes"))
+    (operation,) = await found_when(lambda: operations(client, path), bool)
+    await carry_out(space.database, operation)
+    ended = await begun
+    assert ended.code == 0, ended.err
+    assert "1 of 1: 1 started, 0 skipped, 0 failed." in ended.out
+
+
 async def test_events_are_listed_shown_and_replayed(
     client: Client, space: Space, settings: Settings, tmp_path: Path
 ) -> None:
@@ -58,20 +76,7 @@ async def test_events_are_listed_shown_and_replayed(
         replayed = await shell.run("events", "replay", event_id, "--test", "--json")
         assert replayed.code == 0, replayed.err
         assert (replayed.json["outcome"], replayed.json["replay"]) == ("run", True)
-        everything = ("events", "replay", "--all", "--automation", made["id"], "--text", "17")
-        counted = await shell.run(*everything, "--dry-run", "--json")
-        assert counted.code == 0, counted.err
-        assert (counted.json["fitting"], counted.json["redacted"]) == (1, 0)
-        declined = await shell.run(*everything, typed="n\n")
-        assert (declined.code, "1 events fit." in declined.out) == (1, True)
-        path = f"{space.path}/run-operations"
-        assert await operations(client, path) == [], "nothing has begun"
-        begun = asyncio.create_task(shell.run(*everything, "--test", "--yes"))
-        (operation,) = await found_when(lambda: operations(client, path), bool)
-        await carry_out(space.database, operation)
-        ended = await begun
-        assert ended.code == 0, ended.err
-        assert "1 of 1: 1 started, 0 skipped, 0 failed." in ended.out
+        await _replay_all(client, space, shell, made["id"])
         unclear = await shell.run("events", "replay", "--all", "--text", "17")
         assert unclear.code == 2
         refused = await shell.run("events", "replay", event_id, "--version", "draft")

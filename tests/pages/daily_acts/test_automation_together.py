@@ -119,7 +119,7 @@ async def test_other_editors_are_shown_while_they_edit(
         said = await page.evaluate(SAID)
         assert "changed this draft at " in said
         assert "You see it as it is now." in said
-        # The bar names who changed it and when, and goes on to do so when they have left.
+        # The bar names who changed it and when, also after they have left.
         name = await page.evaluate("document.querySelector('.others').title")
         member = said.partition(" changed this draft")[0].split("\n")[-1]
         assert member not in {"", "Someone else"}
